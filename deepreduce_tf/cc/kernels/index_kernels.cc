@@ -1,0 +1,143 @@
+// Index codecs as ops: one kernel class, one registration per codec of cc/lib.
+#include <cstring>
+
+#include "deepreduce_tf/cc/kernels/residual.h"
+#include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/lib/index_codec.h"
+
+namespace deepreduce {
+namespace {
+
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// The inputs `sizes`, `seed` and `step`: what a codec knows of each segment.
+absl::Status ReadSegments(OpKernelContext* context, std::vector<Segment>* segments) {
+  const Tensor *sizes, *seed, *step;
+  absl::Status status = context->input("sizes", &sizes);
+  if (status.ok()) status = context->input("seed", &seed);
+  if (status.ok()) status = context->input("step", &step);
+  if (status.ok()) status = CheckVector("sizes", *sizes);
+  if (status.ok()) status = CheckScalar("seed", *seed);
+  if (status.ok()) status = CheckScalar("step", *step);
+  if (!status.ok()) return status;
+  segments->resize(sizes->NumElements());
+  for (size_t i = 0; i < segments->size(); ++i) {
+    (*segments)[i] = {View<int64_t>(*sizes)[i], static_cast<uint32_t>(seed->scalar<int64_t>()()),
+                      static_cast<uint64_t>(step->scalar<int64_t>()()), static_cast<uint32_t>(i)};
+  }
+  return absl::OkStatus();
+}
+
+// Ascending places below the segment's size, as the contract of the encoders asks.
+absl::Status CheckSupport(Span<const int32_t> support, int64_t segment, int64_t size) {
+  int64_t previous = -1;
+  for (int32_t place : support) {
+    if (place <= previous || place >= size) {
+      return absl::InvalidArgumentError(absl::StrCat("`indices` of a segment must ascend strictly in [0, ", size, "). Received: ", place,
+                                                     " after ", previous, " in segment ", segment));
+    }
+    previous = place;
+  }
+  return absl::OkStatus();
+}
+
+template <int kCodec>
+class IndexEncodeOp : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    std::vector<Segment> segments;
+    OP_REQUIRES_OK(context, ReadSegments(context, &segments));
+    const Tensor *indices, *splits;
+    OP_REQUIRES_OK(context, context->input("indices", &indices));
+    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, CheckVector("indices", *indices));
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, segments.size(), indices->NumElements()));
+    const Span<const int64_t> ends = View<int64_t>(*splits);
+    const int64_t n = static_cast<int64_t>(segments.size());
+
+    std::vector<int64_t> starts(n + 1, 0);
+    const std::vector<int64_t> counts = Lengths(ends);
+    for (int64_t i = 0; i < n; ++i) {
+      OP_REQUIRES_OK(context, CheckCounts(Span<const int64_t>(&counts[i], 1), Span<const int64_t>(&segments[i].size, 1)));
+      starts[i + 1] = starts[i] + RawIndexLength(counts[i], segments[i].size) + kSlack;
+    }
+    Tensor room;
+    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {starts[n]}, &room));
+    uint8_t* bytes = room.flat<uint8_t>().data();
+    std::vector<int64_t> lengths(n);
+    SharedStatus status;
+    const IndexCodec& codec = *FindIndexCodec(kCodec);
+    SegmentLoop loop(context, counts);
+    loop.Run([&](int, int64_t i) {
+      const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], counts[i]);
+      const absl::Status checked = CheckSupport(support, i, segments[i].size);
+      status.Update(checked);
+      if (checked.ok()) lengths[i] = EncodeIndices(codec, segments[i], support, bytes + starts[i]);
+    });
+    OP_REQUIRES_OK(context, status.Get());
+
+    Tensor *code_splits, *code;
+    OP_REQUIRES_OK(context, context->allocate_output("code_splits", {n + 1}, &code_splits));
+    auto code_ends = code_splits->vec<int64_t>();
+    code_ends(0) = 0;
+    for (int64_t i = 0; i < n; ++i) code_ends(i + 1) = code_ends(i) + lengths[i];
+    OP_REQUIRES_OK(context, context->allocate_output("code", {code_ends(n)}, &code));
+    for (int64_t i = 0; i < n; ++i) std::memcpy(code->flat<uint8_t>().data() + code_ends(i), bytes + starts[i], lengths[i]);
+  }
+};
+
+template <int kCodec>
+class IndexDecodeOp : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    std::vector<Segment> segments;
+    OP_REQUIRES_OK(context, ReadSegments(context, &segments));
+    const int64_t n = static_cast<int64_t>(segments.size());
+    const Tensor *code, *code_splits, *counts_input;
+    OP_REQUIRES_OK(context, context->input("code", &code));
+    OP_REQUIRES_OK(context, context->input("code_splits", &code_splits));
+    OP_REQUIRES_OK(context, context->input("counts", &counts_input));
+    OP_REQUIRES_OK(context, CheckVector("code", *code));
+    OP_REQUIRES_OK(context, CheckSplits("code_splits", *code_splits, n, code->NumElements()));
+    OP_REQUIRES_OK(context, CheckVector("counts", *counts_input, n));
+    const Span<const int64_t> counts = View<int64_t>(*counts_input), code_ends = View<int64_t>(*code_splits);
+    Tensor *splits, *indices;
+    OP_REQUIRES_OK(context, context->allocate_output("splits", {n + 1}, &splits));
+    auto ends = splits->vec<int64_t>();
+    ends(0) = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      OP_REQUIRES_OK(context, CheckCounts(Span<const int64_t>(&counts[i], 1), Span<const int64_t>(&segments[i].size, 1)));
+      ends(i + 1) = ends(i) + counts[i];
+    }
+    OP_REQUIRES_OK(context, context->allocate_output("indices", {ends(n)}, &indices));
+    SharedStatus status;
+    const IndexCodec& codec = *FindIndexCodec(kCodec);
+    SegmentLoop loop(context, std::vector<int64_t>(counts.begin(), counts.end()));
+    loop.Run([&](int, int64_t i) {
+      const Error error = DecodeIndices(codec, segments[i], View<uint8_t>(*code).subspan(code_ends[i], code_ends[i + 1] - code_ends[i]),
+                                        Span<int32_t>(indices->flat<int32_t>().data() + ends(i), counts[i]));
+      if (!error.ok()) {
+        status.Update(absl::DataLossError(
+            absl::StrCat("the index code of segment ", i, " is damaged: ", error.name, " at byte ", error.position, " of it")));
+      }
+    });
+    OP_REQUIRES_OK(context, status.Get());
+  }
+};
+
+#define DEEPREDUCE_REGISTER_INDEX_CODEC(name, id)                                                               \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), IndexEncodeOp<id>); \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), IndexDecodeOp<id>)
+
+DEEPREDUCE_REGISTER_INDEX_CODEC("SeededSupport", 0);
+DEEPREDUCE_REGISTER_INDEX_CODEC("FixedWidth", 1);
+DEEPREDUCE_REGISTER_INDEX_CODEC("Bitmap", 2);
+DEEPREDUCE_REGISTER_INDEX_CODEC("Rice", 3);
+
+}  // namespace
+}  // namespace deepreduce

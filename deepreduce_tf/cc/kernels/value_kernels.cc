@@ -1,0 +1,141 @@
+// Value codecs as ops: one kernel class, one registration per codec of cc/lib.
+#include <cstring>
+
+#include "deepreduce_tf/cc/kernels/residual.h"
+#include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/kernels/zlib_ng.h"
+#include "deepreduce_tf/cc/lib/random.h"
+#include "deepreduce_tf/cc/lib/value_codec.h"
+
+namespace deepreduce {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// Each attribute is read where the op has it; op definitions bound their values.
+void ReadOptions(OpKernelConstruction* context, ValueOptions* options) {
+  if (context->HasAttr("bits")) OP_REQUIRES_OK(context, context->GetAttr("bits", &options->bits));
+  OP_REQUIRES(context, options->bits >= 2 && options->bits <= 8,
+              absl::InvalidArgumentError(absl::StrCat("`bits` must be 2 to 8. Received: bits=", options->bits)));
+  if (context->HasAttr("norm")) {
+    std::string norm;
+    OP_REQUIRES_OK(context, context->GetAttr("norm", &norm));
+    options->l2_norm = norm == "l2";
+  }
+  if (context->HasAttr("contraction")) OP_REQUIRES_OK(context, context->GetAttr("contraction", &options->contraction));
+  if (context->HasAttr("shuffle")) OP_REQUIRES_OK(context, context->GetAttr("shuffle", &options->shuffle));
+  if (context->HasAttr("level")) OP_REQUIRES_OK(context, context->GetAttr("level", &options->level));
+}
+
+template <int kCodec>
+class ValueEncodeOp : public tensorflow::OpKernel {
+ public:
+  explicit ValueEncodeOp(OpKernelConstruction* context) : OpKernel(context) {
+    ReadOptions(context, &options_);
+    if (kCodec == 6) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor *values, *splits, *seed, *step;
+    OP_REQUIRES_OK(context, context->input("values", &values));
+    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("seed", &seed));
+    OP_REQUIRES_OK(context, context->input("step", &step));
+    OP_REQUIRES_OK(context, CheckVector("values", *values));
+    OP_REQUIRES_OK(context, CheckVector("splits", *splits));
+    OP_REQUIRES(context, splits->NumElements() > 0, absl::InvalidArgumentError("`splits` must not be empty. Received: shape=[0]"));
+    const int64_t n = splits->NumElements() - 1;
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, n, values->NumElements()));
+    OP_REQUIRES_OK(context, CheckScalar("seed", *seed));
+    OP_REQUIRES_OK(context, CheckScalar("step", *step));
+    const Span<const int64_t> ends = View<int64_t>(*splits);
+
+    Tensor* decoded;
+    OP_REQUIRES_OK(context, context->allocate_output("decoded", values->shape(), &decoded));
+    Tensor room;
+    OP_REQUIRES_OK(context,
+                   context->allocate_temp(tensorflow::DT_UINT8, {static_cast<int64_t>(4 * values->NumElements() + n * kSlack)}, &room));
+    uint8_t* bytes = room.flat<uint8_t>().data();
+    std::vector<int64_t> lengths(n);
+    const auto start = [&](int64_t i) { return 4 * ends[i] + i * static_cast<int64_t>(kSlack); };
+    const ValueCodec& codec = *FindValueCodec(kCodec);
+    SegmentLoop loop(context, Lengths(ends));
+    loop.Run([&](int, int64_t i) {
+      ValueOptions options = options_;
+      options.noise_key = StreamKey(static_cast<uint64_t>(seed->scalar<int64_t>()()), static_cast<uint64_t>(step->scalar<int64_t>()()), i);
+      lengths[i] = EncodeValues(codec, options, View<float>(*values).subspan(ends[i], ends[i + 1] - ends[i]), bytes + start(i),
+                                decoded->flat<float>().data() + ends[i]);
+    });
+
+    Tensor *code_splits, *code;
+    OP_REQUIRES_OK(context, context->allocate_output("code_splits", {n + 1}, &code_splits));
+    auto code_ends = code_splits->vec<int64_t>();
+    code_ends(0) = 0;
+    for (int64_t i = 0; i < n; ++i) code_ends(i + 1) = code_ends(i) + lengths[i];
+    OP_REQUIRES_OK(context, context->allocate_output("code", {code_ends(n)}, &code));
+    for (int64_t i = 0; i < n; ++i) std::memcpy(code->flat<uint8_t>().data() + code_ends(i), bytes + start(i), lengths[i]);
+  }
+
+ private:
+  ValueOptions options_;
+};
+
+template <int kCodec>
+class ValueDecodeOp : public tensorflow::OpKernel {
+ public:
+  explicit ValueDecodeOp(OpKernelConstruction* context) : OpKernel(context) {
+    if (kCodec == 6) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor *code, *code_splits, *counts_input;
+    OP_REQUIRES_OK(context, context->input("code", &code));
+    OP_REQUIRES_OK(context, context->input("code_splits", &code_splits));
+    OP_REQUIRES_OK(context, context->input("counts", &counts_input));
+    OP_REQUIRES_OK(context, CheckVector("code", *code));
+    OP_REQUIRES_OK(context, CheckVector("counts", *counts_input));
+    const Span<const int64_t> counts = View<int64_t>(*counts_input);
+    const int64_t n = static_cast<int64_t>(counts.size);
+    OP_REQUIRES_OK(context, CheckSplits("code_splits", *code_splits, n, code->NumElements()));
+    const Span<const int64_t> code_ends = View<int64_t>(*code_splits);
+    std::vector<int64_t> ends(n + 1, 0);
+    for (int64_t i = 0; i < n; ++i) {
+      OP_REQUIRES(context, counts[i] >= 0 && counts[i] <= kMostPlaces,
+                  absl::InvalidArgumentError(absl::StrCat("`counts` must be in [0, ", kMostPlaces, "]. Received: ", counts[i])));
+      ends[i + 1] = ends[i] + counts[i];
+    }
+    Tensor* values;
+    OP_REQUIRES_OK(context, context->allocate_output("values", {ends[n]}, &values));
+    SharedStatus status;
+    const ValueCodec& codec = *FindValueCodec(kCodec);
+    SegmentLoop loop(context, std::vector<int64_t>(counts.begin(), counts.end()));
+    loop.Run([&](int, int64_t i) {
+      const Error error = DecodeValues(codec, options_, View<uint8_t>(*code).subspan(code_ends[i], code_ends[i + 1] - code_ends[i]),
+                                       Span<float>(values->flat<float>().data() + ends[i], counts[i]));
+      if (!error.ok()) {
+        status.Update(absl::DataLossError(
+            absl::StrCat("the value code of segment ", i, " is damaged: ", error.name, " at byte ", error.position, " of it")));
+      }
+    });
+    OP_REQUIRES_OK(context, status.Get());
+  }
+
+ private:
+  ValueOptions options_;
+};
+
+#define DEEPREDUCE_REGISTER_VALUE_CODEC(name, id)                                                               \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), ValueEncodeOp<id>); \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), ValueDecodeOp<id>)
+
+DEEPREDUCE_REGISTER_VALUE_CODEC("Float32", 1);
+DEEPREDUCE_REGISTER_VALUE_CODEC("Float16", 2);
+DEEPREDUCE_REGISTER_VALUE_CODEC("BFloat16", 3);
+DEEPREDUCE_REGISTER_VALUE_CODEC("QSGD", 4);
+DEEPREDUCE_REGISTER_VALUE_CODEC("LogQuantizer", 5);
+DEEPREDUCE_REGISTER_VALUE_CODEC("Deflate", 6);
+
+}  // namespace
+}  // namespace deepreduce

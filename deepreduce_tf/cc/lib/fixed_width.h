@@ -1,0 +1,27 @@
+// Indices of ceil(log2 size) bits each: the raw form of every index codec (docs/format.md, "Index codes").
+#ifndef DEEPREDUCE_LIB_FIXED_WIDTH_H_
+#define DEEPREDUCE_LIB_FIXED_WIDTH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "error.h"
+#include "index_codec.h"
+#include "span.h"
+
+namespace deepreduce {
+
+extern const IndexCodec kFixedWidth;
+
+// Bits of one raw index.
+int IndexWidth(int64_t size);
+
+// Writes RawIndexLength bytes. 0 < indices.size < size.
+void EncodeRawIndices(int64_t size, Span<const int32_t> indices, uint8_t* code);
+
+// code.size is RawIndexLength.
+Error DecodeRawIndices(int64_t size, Span<const uint8_t> code, Span<int32_t> indices);
+
+}  // namespace deepreduce
+
+#endif  // DEEPREDUCE_LIB_FIXED_WIDTH_H_

@@ -1,0 +1,28 @@
+// A counter-based generator: every number is a function of a key and a position, on every machine.
+#ifndef DEEPREDUCE_LIB_RANDOM_H_
+#define DEEPREDUCE_LIB_RANDOM_H_
+
+#include <cstdint>
+
+namespace deepreduce {
+
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ull;
+
+// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+inline uint64_t Mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+// Draw number `position` of the stream `key`.
+inline uint64_t RandomBits(uint64_t key, uint64_t position) { return Mix(key + (position + 1) * kGolden); }
+
+// The stream of one segment at one step: docs/format.md, "Seeded support".
+inline uint64_t StreamKey(uint64_t seed, uint64_t step, uint64_t segment) {
+  return Mix(Mix(Mix(seed + kGolden) + step * kGolden) + segment * kGolden);
+}
+
+}  // namespace deepreduce
+
+#endif  // DEEPREDUCE_LIB_RANDOM_H_

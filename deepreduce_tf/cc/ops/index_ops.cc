@@ -1,0 +1,70 @@
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace deepreduce {
+namespace {
+
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+// output 0: bytes or places; output 1: splits, one more than there are sizes (input `sizes`)
+template <int kSizes>
+absl::Status CodeShape(InferenceContext* c) {
+  ShapeHandle sizes;
+  DimensionHandle ends;
+  absl::Status status = c->WithRank(c->input(kSizes), 1, &sizes);
+  if (status.ok()) status = c->Add(c->Dim(sizes, 0), 1, &ends);
+  if (!status.ok()) return status;
+  c->set_output(0, c->Vector(c->UnknownDim()));
+  c->set_output(1, c->Vector(ends));
+  return absl::OkStatus();
+}
+
+#define DEEPREDUCE_INDEX_OPS(name)                                                         \
+  REGISTER_OP("DeepReduce>" name "Encode")                                                 \
+      .Input("indices: int32")                                                             \
+      .Input("splits: int64")                                                              \
+      .Input("sizes: int64")                                                               \
+      .Input("seed: int64")                                                                \
+      .Input("step: int64")                                                                \
+      .Output("code: uint8")                                                               \
+      .Output("code_splits: int64")                                                        \
+      .SetShapeFn(CodeShape<2>)                                                            \
+      .Doc("Codes supports by " name                                                       \
+           ", or raw where that is shorter: docs/format.md, \"Index codes\".\n\n"          \
+           "indices: int32[total], ascending strictly within a segment, below its size.\n" \
+           "splits: int64[segments + 1].\n"                                                \
+           "sizes: int64[segments], places of the dense form, at most 2^31 - 1.\n"         \
+           "seed: scalar.\n"                                                               \
+           "step: scalar.\n"                                                               \
+           "code: uint8[bytes], the codes of all segments.\n"                              \
+           "code_splits: int64[segments + 1].\n");                                         \
+  REGISTER_OP("DeepReduce>" name "Decode")                                                 \
+      .Input("code: uint8")                                                                \
+      .Input("code_splits: int64")                                                         \
+      .Input("counts: int64")                                                              \
+      .Input("sizes: int64")                                                               \
+      .Input("seed: int64")                                                                \
+      .Input("step: int64")                                                                \
+      .Output("indices: int32")                                                            \
+      .Output("splits: int64")                                                             \
+      .SetShapeFn(CodeShape<3>)                                                            \
+      .Doc("Inverse of " name                                                              \
+           "Encode. Bytes that no encoder writes are a DataLoss error.\n\n"                \
+           "code: uint8[bytes].\n"                                                         \
+           "code_splits: int64[segments + 1].\n"                                           \
+           "counts: int64[segments], places kept.\n"                                       \
+           "sizes: int64[segments], places of the dense form.\n"                           \
+           "seed: scalar, the sender's.\n"                                                 \
+           "step: scalar, the sender's.\n"                                                 \
+           "indices: int32[total].\n"                                                      \
+           "splits: int64[segments + 1].\n")
+
+DEEPREDUCE_INDEX_OPS("SeededSupport");
+DEEPREDUCE_INDEX_OPS("FixedWidth");
+DEEPREDUCE_INDEX_OPS("Bitmap");
+DEEPREDUCE_INDEX_OPS("Rice");
+
+}  // namespace
+}  // namespace deepreduce

@@ -1,0 +1,70 @@
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace deepreduce {
+namespace {
+
+using tensorflow::shape_inference::InferenceContext;
+
+absl::Status EncodeShape(InferenceContext* c) {
+  c->set_output(0, c->Vector(c->UnknownDim()));
+  c->set_output(1, c->input(1));
+  c->set_output(2, c->input(0));
+  return absl::OkStatus();
+}
+
+absl::Status DecodeShape(InferenceContext* c) {
+  c->set_output(0, c->Vector(c->UnknownDim()));
+  return absl::OkStatus();
+}
+
+#define DEEPREDUCE_VALUE_ENCODE_OP(name)                                               \
+  REGISTER_OP("DeepReduce>" name "Encode")                                             \
+      .Input("values: float")                                                          \
+      .Input("splits: int64")                                                          \
+      .Input("seed: int64")                                                            \
+      .Input("step: int64")                                                            \
+      .Output("code: uint8")                                                           \
+      .Output("code_splits: int64")                                                    \
+      .Output("decoded: float")                                                        \
+      .SetShapeFn(EncodeShape)                                                         \
+      .Doc("Codes values by " name                                                     \
+           ", or raw where that is shorter or a value is not finite: docs/format.md, " \
+           "\"Value codes\".\n\n"                                                      \
+           "values: float32[total].\n"                                                 \
+           "splits: int64[segments + 1].\n"                                            \
+           "seed: scalar, of stochastic rounding; must differ by rank.\n"              \
+           "step: scalar.\n"                                                           \
+           "code: uint8[bytes], the codes of all segments.\n"                          \
+           "code_splits: int64[segments + 1].\n"                                       \
+           "decoded: float32[total], what receivers will see.\n")
+
+#define DEEPREDUCE_VALUE_DECODE_OP(name)                                    \
+  REGISTER_OP("DeepReduce>" name "Decode")                                  \
+      .Input("code: uint8")                                                 \
+      .Input("code_splits: int64")                                          \
+      .Input("counts: int64")                                               \
+      .Output("values: float")                                              \
+      .SetShapeFn(DecodeShape)                                              \
+      .Doc("Inverse of " name                                               \
+           "Encode. Bytes that no encoder writes are a DataLoss error.\n\n" \
+           "code: uint8[bytes].\n"                                          \
+           "code_splits: int64[segments + 1].\n"                            \
+           "counts: int64[segments], values of each segment.\n"             \
+           "values: float32[total].\n")
+
+DEEPREDUCE_VALUE_ENCODE_OP("Float32");
+DEEPREDUCE_VALUE_DECODE_OP("Float32");
+DEEPREDUCE_VALUE_ENCODE_OP("Float16");
+DEEPREDUCE_VALUE_DECODE_OP("Float16");
+DEEPREDUCE_VALUE_ENCODE_OP("BFloat16");
+DEEPREDUCE_VALUE_DECODE_OP("BFloat16");
+DEEPREDUCE_VALUE_ENCODE_OP("QSGD").Attr("bits: int = 8").Attr("norm: {'max', 'l2'} = 'max'").Attr("contraction: bool = false");
+DEEPREDUCE_VALUE_DECODE_OP("QSGD");
+DEEPREDUCE_VALUE_ENCODE_OP("LogQuantizer").Attr("bits: int = 8");
+DEEPREDUCE_VALUE_DECODE_OP("LogQuantizer");
+DEEPREDUCE_VALUE_ENCODE_OP("Deflate").Attr("level: int = 6").Attr("shuffle: bool = true");
+DEEPREDUCE_VALUE_DECODE_OP("Deflate");
+
+}  // namespace
+}  // namespace deepreduce

@@ -1,0 +1,152 @@
+"""Error feedback: what was not sent is added to the next gradient."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+import tensorflow as tf
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+
+COLLECTION = "deepreduce"
+
+
+class Slot:
+    """What is kept for one gradient between steps.
+
+    Attributes:
+        residual: float32 variable shaped like the gradient's dense form, or None.
+    """
+
+    def __init__(self, residual: tf.Variable | None):
+        self.residual = residual
+
+
+class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
+    """Owns one residual per variable, and the step counters.
+
+    Karimireddy et al., "Error feedback fixes SignSGD and other gradient compression schemes", ICML 2019. The sum of all gradients is at
+    any time the sum of all that was sent plus the residual.
+
+    A residual belongs to a `tf.Variable` object, which is held weakly: it survives retracing, and ends with the variable. In checkpoints
+    residuals are known by the order of their first exchange and their shape, since names of variables come from process-wide counters.
+    Each rank saves and restores its own.
+
+    Args:
+        enabled: without it there are counters only.
+    """
+
+    def __init__(self, enabled: bool = True):
+        super().__init__()
+        self.enabled = enabled
+        self._book = _Book()
+
+    def slots(self, variables: Sequence[object], shapes: Sequence[tf.TensorShape], wanted: Sequence[bool]) -> list[Slot]:
+        """The slot of each variable, made on first use.
+
+        Args:
+            variables: `tf.Variable`s, names of plain tensors (kept by name), or None (no residual).
+            shapes: the dense shape of each gradient.
+            wanted: whether each gradient needs a residual.
+        """
+        return [self._slot(*each) for each in zip(variables, shapes, wanted, strict=True)]
+
+    def _slot(self, variable: object, shape: tf.TensorShape, wanted: bool) -> Slot:
+        key = _identity(variable, shape)
+        slot = self._book.slots.get(key)
+        if slot is None:
+            slot = self._book.slots[key] = Slot(None)
+            if variable is not None and not isinstance(variable, str):
+                weakref.finalize(variable, _forget, weakref.ref(self), key)
+        if slot.residual is None and wanted and self.enabled and variable is not None and shape.is_fully_defined():
+            name = self._book.next_name("residual", "x".join(map(str, shape)) or "scalar")
+            slot.residual = make_variable(name, shape, tf.float32)
+            slot.name = name
+            setattr(self, name, slot.residual)
+        return slot
+
+    def step(self, slots: Sequence[Slot]) -> tf.Variable:
+        """The int64 counter of the exchanges of exactly these slots."""
+        key = (*(id(slot) for slot in slots), _graph_key())
+        if key not in self._book.steps:
+            name = self._book.next_name("step", str(len(slots)))
+            variable = make_variable(name, [], tf.int64)
+            setattr(self, name, variable)
+            self._book.steps[key] = (variable, list(slots))
+        return self._book.steps[key][0]
+
+    def residuals(self) -> dict[str, tf.Variable]:
+        """All residuals by their name in checkpoints."""
+        return {slot.name: slot.residual for slot in self._book.slots.values() if slot.residual is not None}
+
+    def reset(self) -> None:
+        """Sets all residuals to zero."""
+        for residual in self.residuals().values():
+            residual.assign(tf.zeros_like(residual))
+
+
+class _Book:
+    """Bookkeeping that checkpoints must not follow."""
+
+    def __init__(self):
+        self.slots: dict[object, Slot] = {}
+        self.steps: dict[object, tuple[tf.Variable, list[Slot]]] = {}
+        self._numbers: dict[str, int] = {}
+
+    def next_name(self, kind: str, detail: str) -> str:
+        number = self._numbers.get(kind, 0)
+        self._numbers[kind] = number + 1
+        return f"{kind}_{number:04d}_{detail}"
+
+
+def _identity(variable: object, shape: tf.TensorShape) -> object:
+    if variable is None or isinstance(variable, str):
+        return (variable, str(shape), _graph_key())
+    return id(variable)
+
+
+def _graph_key() -> int | None:
+    """Variables of a TF1-style graph belong to that graph; all others to the process."""
+    with tf.init_scope():
+        return None if tf.executing_eagerly() else id(tf.compat.v1.get_default_graph())
+
+
+def _forget(owner: weakref.ref, key: object) -> None:
+    """Frees the residual of a variable that is gone, and the counters of exchanges it took part in."""
+    feedback = owner()
+    slot = feedback._book.slots.pop(key, None) if feedback is not None else None
+    if slot is None:
+        return
+    if slot.residual is not None:
+        delattr(feedback, slot.name)
+    for group, (variable, slots) in list(feedback._book.steps.items()):
+        if slot in slots:
+            del feedback._book.steps[group]
+            name = next(name for name, value in vars(feedback).items() if value is variable)
+            delattr(feedback, name)
+
+
+def make_variable(name: str, shape: Sequence[int] | tf.TensorShape, dtype: tf.DType) -> tf.Variable:
+    """A variable of zeros that no creator scope, broadcast or Saver takes hold of.
+
+    tf.function's creator scope reaches even into `tf.init_scope`, and would tie the variable to one trace; so the class is called directly.
+    In a TF1-style graph the variable lives in a collection of its own; `initialize` gives it its value in a session.
+    """
+    with tf.init_scope(), tf.device("CPU"):
+        return ResourceVariable(tf.zeros(shape, dtype), trainable=False, name=name, collections=[COLLECTION])
+
+
+def initialize(variables: Sequence[tf.Variable]) -> list[tf.Operation]:
+    """Ops that set variables of a TF1-style graph to zero once per session. Eager variables need none."""
+
+    def zero(variable):
+        with tf.control_dependencies(
+            [tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros(variable.shape, variable.dtype))]
+        ):
+            return tf.constant(True)
+
+    return [
+        tf.cond(variable.is_initialized(), lambda: tf.constant(True), lambda variable=variable: zero(variable))
+        for variable in variables
+        if variable._in_graph_mode
+    ]

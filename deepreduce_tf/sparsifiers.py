@@ -1,0 +1,183 @@
+"""Sparsifiers: which places of a gradient are kept."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from deepreduce_tf import ops
+from deepreduce_tf.stage import Stage, check_integer, register_stage
+
+Schedule = Callable[[tf.Tensor], tf.Tensor]
+
+
+class Selection(NamedTuple):
+    """The kept places of a bucket: `indices` int32[total], `values` float32[total], `splits` int64[segments + 1]."""
+
+    indices: tf.Tensor
+    values: tf.Tensor
+    splits: tf.Tensor
+
+
+class Sparsifier(Stage):
+    """Chooses the places of each gradient that are sent.
+
+    Own sparsifiers implement `keep`. "acc" is residual + gradient with error feedback, the gradient without.
+
+    Attributes:
+        seeded: the support is a function of seed and step that receivers compute too, so no index code is sent.
+    """
+
+    seeded = False
+
+    def keep(self, acc: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+        """The places to keep of one gradient.
+
+        Args:
+            acc: float32[size].
+            step: scalar int64.
+
+        Returns:
+            int32[count], ascending strictly.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `keep(acc, step)`")
+
+    def select(self, gradients: Sequence[tf.Tensor], residuals: Sequence[tf.Variable], seed: tf.Tensor, step: tf.Tensor) -> Selection:
+        """Adds each gradient to its residual and keeps some places.
+
+        Args:
+            gradients: float32 tensors of any shapes.
+            residuals: empty, or one float32 variable per gradient; left holding residual + gradient, or untouched where the gradient is
+                not finite (then its non-finite values are among those kept).
+            seed: scalar int64, the same on all ranks.
+            step: scalar int64.
+        """
+        indices, values = [], []
+        for i, gradient in enumerate(gradients):
+            flat = tf.reshape(gradient, [-1])
+            finite = tf.math.is_finite(flat)
+            usable = tf.reduce_all(finite)
+            acc = flat
+            if residuals:
+                change = tf.where(usable, flat, tf.zeros_like(flat))
+                total = residuals[i].assign_add(tf.reshape(change, residuals[i].shape), read_value=True)
+                acc = tf.where(usable, tf.reshape(total, [-1]), flat)
+            bad = tf.cast(tf.where(~finite)[:, 0], tf.int32)
+            kept = tf.cond(usable, lambda acc=acc: self.keep(acc, step), lambda bad=bad: bad)
+            indices.append(kept)
+            values.append(tf.gather(acc, kept))
+        counts = tf.stack([tf.size(kept, tf.int64) for kept in indices])
+        return Selection(tf.concat(indices, 0), tf.concat(values, 0), tf.concat([[0], tf.cumsum(counts)], 0))
+
+    def __call__(self, gradient: tf.Tensor, seed: int = 0, step: int = 0) -> tf.Tensor:
+        """The gradient with the places that are not kept set to zero; float32, without error feedback."""
+        gradient = tf.convert_to_tensor(gradient, tf.float32)
+        kept = self.select([gradient], [], tf.constant(seed, tf.int64), tf.constant(step, tf.int64))
+        size = tf.size(gradient, tf.int64)[None]
+        return tf.reshape(ops.scatter_sum(kept.indices, kept.values, kept.splits, size, 1.0, N=1)[0], tf.shape(gradient))
+
+
+def _check_ratio(ratio: object) -> object:
+    if isinstance(ratio, numbers.Real) and not isinstance(ratio, bool):
+        if not 0 < ratio <= 1:
+            raise ValueError(f"`ratio` must be in (0, 1]. Received: ratio={ratio!r}")
+    elif not (isinstance(ratio, tf.Variable) or callable(ratio) or hasattr(ratio, "value")):
+        raise ValueError(f"`ratio` must be a number in (0, 1], a variable or a schedule of the step. Received: ratio={ratio!r}")
+    return ratio
+
+
+def _ratio_at(ratio: object, step: tf.Tensor) -> tf.Tensor:
+    """A ratio as a float64 scalar; variables and schedules are read in the graph, so that no change retraces."""
+    if isinstance(ratio, numbers.Real):
+        return tf.constant(ratio, tf.float64)
+    if isinstance(ratio, tf.Variable):
+        return tf.cast(ratio.read_value(), tf.float64)
+    if callable(ratio):
+        return tf.cast(ratio(step), tf.float64)
+    return tf.cast(ratio.value, tf.float64)  # a Keras 3 variable
+
+
+@register_stage
+class TopK(Sparsifier):
+    """Keeps the places of largest magnitude, exactly; among equals the lower ones.
+
+    What is left out stays in the residual and is sent when it has grown. max(1, round(ratio * size)) places of each gradient are kept.
+
+    Args:
+        ratio: share of the places that is kept, in (0, 1]: a number, a `tf.Variable`, or a Keras-style schedule of the step.
+        warmup_steps: steps over which the ratio falls, exponentially, from 0.25 to `ratio` (Lin et al., "Deep Gradient Compression",
+            ICLR 2018, section 3.3).
+
+    Example:
+        >>> TopK(ratio=0.34)([3.0, -4.0, 0.5]).numpy()
+        array([ 0., -4.,  0.], dtype=float32)
+    """
+
+    warmup_ratio = 0.25
+
+    def __init__(self, ratio: float | tf.Variable | Schedule = 0.1, warmup_steps: int = 0):
+        self.ratio = _check_ratio(ratio)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, 0, 2**31 - 1)
+
+    def ratio_at(self, step: tf.Tensor) -> tf.Tensor:
+        """The ratio at a step (scalar int64), as a float64 scalar."""
+        ratio = _ratio_at(self.ratio, step)
+        if self.warmup_steps == 0:
+            return ratio
+        progress = tf.minimum(tf.cast(step, tf.float64) / self.warmup_steps, 1.0)
+        return tf.maximum(ratio, self.warmup_ratio * tf.pow(ratio / self.warmup_ratio, progress))
+
+    def select(self, gradients, residuals, seed, step):
+        return Selection(*ops.top_k_select(gradients, [r.handle for r in residuals], self.ratio_at(step)))
+
+
+@register_stage
+class RandomK(Sparsifier):
+    """Keeps places drawn at random, the same on every rank, so that no index bytes are sent.
+
+    max(1, round(ratio * size)) places of each gradient are kept; they change with every step.
+
+    Args:
+        ratio: share of the places that is kept, in (0, 1]: a number, a `tf.Variable`, or a Keras-style schedule of the step.
+    """
+
+    seeded = True
+
+    def __init__(self, ratio: float | tf.Variable | Schedule = 0.1):
+        self.ratio = _check_ratio(ratio)
+
+    def select(self, gradients, residuals, seed, step):
+        return Selection(*ops.random_k_select(gradients, [r.handle for r in residuals], _ratio_at(self.ratio, step), seed, step))
+
+
+@register_stage
+class Threshold(Sparsifier):
+    """Keeps the places whose magnitude is at least a threshold. May keep nothing, or everything.
+
+    Args:
+        threshold: positive, in the unit of the gradients.
+    """
+
+    def __init__(self, threshold: float = 1e-3):
+        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 < threshold < float("inf"):
+            raise ValueError(f"`threshold` must be a positive finite number. Received: threshold={threshold!r}")
+        self.threshold = threshold
+
+    def select(self, gradients, residuals, seed, step):
+        # A float32 below the smallest one would become zero and keep everything.
+        least = max(self.threshold, 1.401298464324817e-45)
+        return Selection(*ops.threshold_select(gradients, [r.handle for r in residuals], least))
+
+
+@register_stage
+class Nonzero(Sparsifier):
+    """Keeps all places that are not zero: for gradients that are sparse by themselves (embeddings, recommenders)."""
+
+    def __init__(self):
+        pass
+
+    def select(self, gradients, residuals, seed, step):
+        return Selection(*ops.threshold_select(gradients, [r.handle for r in residuals], 1.401298464324817e-45))

@@ -1,0 +1,95 @@
+"""What all stages share: configuration, and names that resolve to stages."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+
+_registry: dict[str, type[Stage]] = {}
+
+
+def register_stage(stage_class: type[Stage]) -> type[Stage]:
+    """Class decorator: lets a stage be named by a string, and be restored from a configuration."""
+    _registry[_key(stage_class.__name__)] = stage_class
+    return stage_class
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+class Stage:
+    """A step of the pipeline. Its keyword arguments are its whole configuration, each kept as an attribute of the same name."""
+
+    def get_config(self) -> dict[str, object]:
+        """The keyword arguments that make an equal stage, as values that JSON can hold."""
+        return {name: _serialize(getattr(self, name)) for name in inspect.signature(type(self)).parameters}
+
+    @classmethod
+    def from_config(cls, config: dict[str, object]) -> Stage:
+        """The stage that `get_config` describes."""
+        return cls(**{name: _deserialize(value) for name, value in config.items()})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_config().items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.get_config() == other.get_config()
+
+    __hash__ = None
+
+
+def serialize(stage: Stage) -> dict[str, object]:
+    """A stage as a dictionary that JSON can hold."""
+    return {"class_name": type(stage).__name__, "config": stage.get_config()}
+
+
+def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
+    """A stage from a stage, a name or what `serialize` returned.
+
+    Args:
+        argument: name of the argument that received `value`, for the error.
+        value: a stage of class `kind`, the name of one (`"rice"`, `"log_quantizer"`), or a dictionary.
+        kind: `Sparsifier`, `IndexCodec` or `ValueCodec`.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(value, kind):
+        return value
+    names = sorted(stage.__name__ for stage in _registry.values() if issubclass(stage, kind))
+    name, config = (value.get("class_name"), value.get("config", {})) if isinstance(value, dict) else (value, {})
+    stage_class = _registry.get(_key(name)) if isinstance(name, str) else None
+    if stage_class is None or not issubclass(stage_class, kind):
+        raise ValueError(f"`{argument}` must be a {kind.__name__}, or the name of one: {', '.join(names)}. Received: {argument}={value!r}")
+    return stage_class.from_config(config)
+
+
+def _serialize(value: object) -> object:
+    if isinstance(value, Stage):
+        return serialize(value)
+    if hasattr(value, "get_config"):  # a learning-rate schedule of Keras 2 or 3
+        return {"module": type(value).__module__, "class_name": type(value).__name__, "config": value.get_config()}
+    if hasattr(value, "numpy"):
+        return value.numpy().item()
+    return value
+
+
+def _deserialize(value: object) -> object:
+    if not (isinstance(value, dict) and "class_name" in value):
+        return value
+    if "module" in value:
+        return getattr(importlib.import_module(value["module"]), value["class_name"]).from_config(value["config"])
+    return resolve_stage("class_name", value, Stage)
+
+
+def check_integer(name: str, value: object, least: int, most: int) -> int:
+    """`value`, if it is an integer in [least, most].
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"`{name}` must be an integer in [{least}, {most}]. Received: {name}={value!r}")
+    return value

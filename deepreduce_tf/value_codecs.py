@@ -1,0 +1,169 @@
+"""Value codecs: how the kept values of a bucket become bytes. The bytes are defined in docs/format.md, "Value codes"."""
+
+from __future__ import annotations
+
+import copy
+
+import tensorflow as tf
+
+from deepreduce_tf import ops
+from deepreduce_tf.index_codecs import APPLICATION_CODEC
+from deepreduce_tf.stage import Stage, check_integer, register_stage
+
+
+class ValueCodec(Stage):
+    """Codes the values of each segment.
+
+    Attributes:
+        codec_id: the id in the frame (docs/format.md); 255 for codecs that an application defines.
+    """
+
+    codec_id = APPLICATION_CODEC
+
+    def encode(self, values: tf.Tensor, splits: tf.Tensor, seed: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Codes a bucket.
+
+        Args:
+            values: float32[total]. Values that are not finite must reach the receivers as values that are not finite.
+            splits: int64[segments + 1]; segment i is [splits[i], splits[i + 1]).
+            seed: scalar int64, different on each rank.
+            step: scalar int64.
+
+        Returns:
+            `code` uint8[bytes], `code_splits` int64[segments + 1], `decoded` float32[total]: exactly what `decode` will give.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `encode`")
+
+    def decode(self, code: tf.Tensor, code_splits: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+        """Inverse of `encode`.
+
+        Args:
+            code: uint8[bytes].
+            code_splits: int64[segments + 1].
+            counts: int64[segments], values of each segment.
+
+        Returns:
+            float32[total].
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `decode`")
+
+    def contraction(self) -> ValueCodec:
+        """The codec to use with error feedback, which diverges unless coding shrinks the error. By default the codec itself.
+
+        Raises:
+            ValueError: if there is none, and how to configure the codec so that there is.
+        """
+        return self
+
+    def __call__(self, values: tf.Tensor, seed: int = 0, step: int = 0) -> tf.Tensor:
+        """The values that receivers see; float32, of the same shape."""
+        values = tf.convert_to_tensor(values, tf.float32)
+        flat = tf.reshape(values, [-1])
+        splits = tf.stack([0, tf.size(flat, tf.int64)])
+        code, code_splits, _ = self.encode(flat, splits, tf.constant(seed, tf.int64), tf.constant(step, tf.int64))
+        return tf.reshape(self.decode(code, code_splits, splits[1:]), tf.shape(values))
+
+
+class _OpValueCodec(ValueCodec):
+    """A codec whose two directions are C++ ops; its configuration is the encoder's attributes."""
+
+    op_name: str
+
+    def encode(self, values, splits, seed, step):
+        return ops.codec(self.op_name)[0](values, splits, seed, step, **self.get_config())
+
+    def decode(self, code, code_splits, counts):
+        return ops.codec(self.op_name)[1](code, code_splits, counts)
+
+
+@register_stage
+class Float32(_OpValueCodec):
+    """Writes the values as they are: the raw form of all value codecs."""
+
+    codec_id = 1
+    op_name = "float32"
+
+
+@register_stage
+class Float16(_OpValueCodec):
+    """Rounds to IEEE half precision, to nearest even. A segment with a value above 65504 is sent raw."""
+
+    codec_id = 2
+    op_name = "float16"
+
+
+@register_stage
+class BFloat16(_OpValueCodec):
+    """Rounds to bfloat16, to nearest even: float32's range with 8 bits of precision."""
+
+    codec_id = 3
+    op_name = "b_float16"
+
+
+@register_stage
+class QSGD(_OpValueCodec):
+    """Rounds each value, at random and without bias, to one of `2^(bits-1) - 1` even levels of a scale per 512 values.
+
+    Alistarh et al., "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017, section 3.
+
+    Args:
+        bits: bits per value, 2 to 8, sign included.
+        norm: the scale: `"max"`, the largest magnitude, or `"l2"`, the paper's, whose error is several times larger at the same size.
+            With `"l2"` and 5 bits or fewer the rounding noise may exceed the values; under error feedback, which would not survive that,
+            what is sent is then scaled by 1 / (1 + w), w = min(512 / s^2, sqrt(512) / s) with s levels.
+    """
+
+    shrinks = False
+
+    codec_id = 4
+    op_name = "qsgd"
+
+    def __init__(self, bits: int = 8, norm: str = "max"):
+        self.bits = check_integer("bits", bits, 2, 8)
+        if norm not in ("max", "l2"):
+            raise ValueError(f"`norm` must be 'max' or 'l2'. Received: norm={norm!r}")
+        self.norm = norm
+
+    def contraction(self):
+        codec = copy.copy(self)
+        codec.shrinks = True
+        return codec
+
+    def encode(self, values, splits, seed, step):
+        return ops.codec(self.op_name)[0](values, splits, seed, step, contraction=self.shrinks, **self.get_config())
+
+
+@register_stage
+class LogQuantizer(_OpValueCodec):
+    """Writes sign and logarithmic bin of each magnitude, between the smallest and largest of the segment; decodes to bin means or centres.
+
+    Good for the values that TopK keeps, which are bounded away from zero.
+
+    Args:
+        bits: bits per value, 2 to 8, sign included.
+    """
+
+    codec_id = 5
+    op_name = "log_quantizer"
+
+    def __init__(self, bits: int = 8):
+        self.bits = check_integer("bits", bits, 2, 8)
+
+
+@register_stage
+class Deflate(_OpValueCodec):
+    """Compresses the float32 values without loss, by zlib-ng, after a byte shuffle that brings equal exponents together.
+
+    Args:
+        level: effort, 1 (fast) to 9 (small).
+        shuffle: whether to shuffle the bytes first.
+    """
+
+    codec_id = 6
+    op_name = "deflate"
+
+    def __init__(self, level: int = 6, shuffle: bool = True):
+        self.level = check_integer("level", level, 1, 9)
+        if not isinstance(shuffle, bool):
+            raise ValueError(f"`shuffle` must be True or False. Received: shuffle={shuffle!r}")
+        self.shuffle = shuffle

@@ -1,0 +1,269 @@
+"""One exchange: buckets, one gather per bucket, commit, decode and add."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+
+import horovod.tensorflow as hvd
+import tensorflow as tf
+from horovod.tensorflow import mpi_ops
+
+from horovod_ext import names
+from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, Telemetry, check_op
+from horovod_ext.slices import merge
+
+Gradient = tf.Tensor | tf.IndexedSlices
+
+
+def exchange(
+    compression: GatherCompressor,
+    gradients: Sequence[Gradient | None],
+    variables: Sequence[object],
+    *,
+    op: object = hvd.Average,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    process_set: hvd.ProcessSet = hvd.global_process_set,
+    sparse_as_dense: bool = False,
+) -> list[Gradient | None]:
+    """Reduces gradients over all ranks of a process set.
+
+    Args:
+        compression: encodes and decodes the payloads.
+        gradients: dense tensors, `tf.IndexedSlices` or None, of any float dtype; positions of None are kept.
+        variables: for each gradient its `tf.Variable`; a str names a plain tensor; None for a tensor without a name (it has no residual).
+        op: `hvd.Average` or `hvd.Sum`.
+        prescale_factor: multiplied into the gradients.
+        postscale_factor: multiplied into the result.
+        process_set: the ranks that take part.
+        sparse_as_dense: turn `tf.IndexedSlices` into dense tensors first.
+
+    Returns:
+        One reduced gradient per gradient, with its dtype and shape.
+
+    Raises:
+        ValueError: for an `op` that is neither Average nor Sum, or gradients that are not floating point.
+    """
+    check_op(op)
+    present = [i for i, gradient in enumerate(gradients) if gradient is not None]
+    kept = [_prepare(gradients[i], sparse_as_dense) for i in present]
+    owners = [variables[i] for i in present]
+    factor = prescale_factor * postscale_factor
+    results: list[Gradient | None] = [None] * len(gradients)
+    if not present:
+        return results
+    if _is_alone(process_set):
+        reduced = [_scale(gradient, factor) for gradient in kept]
+    else:
+        run = _Exchange(compression, kept, owners, op == hvd.Average, factor, process_set)
+        reduced = _eager(run, compression, kept, owners, (op, factor, process_set)) if tf.executing_eagerly() else run(kept)
+    for i, gradient in zip(present, reduced, strict=True):
+        results[i] = gradient
+    return results
+
+
+def _prepare(gradient: Gradient, sparse_as_dense: bool) -> Gradient:
+    if not gradient.dtype.is_floating:
+        raise ValueError(f"gradients must be floating point to be exchanged. Received: dtype={gradient.dtype.name}. Cast them first.")
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.convert_to_tensor(gradient) if sparse_as_dense or gradient.dense_shape is None else merge(gradient)
+    return tf.convert_to_tensor(gradient)
+
+
+def _is_alone(process_set: hvd.ProcessSet) -> bool:
+    # An elastic job may grow under a graph that was traced on one rank.
+    return not int(os.environ.get("HOROVOD_ELASTIC", "0")) and process_set.size() == 1
+
+
+def _scale(gradient: Gradient, factor: float) -> Gradient:
+    if factor == 1.0:
+        return gradient
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(gradient.values * tf.cast(factor, gradient.dtype), gradient.indices, gradient.dense_shape)
+    return gradient * tf.cast(factor, gradient.dtype)
+
+
+def _static_shape(gradient: Gradient, variable: object) -> tf.TensorShape:
+    """The shape of the dense form, as far as it is known while tracing."""
+    shape = tf.TensorShape(getattr(variable, "shape", None))
+    if shape.is_fully_defined():
+        return shape
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.TensorShape(tf.get_static_value(gradient.dense_shape))
+    return gradient.shape
+
+
+def _elements(shape: tf.TensorShape) -> int | None:
+    return shape.num_elements() if shape.is_fully_defined() else None
+
+
+class _Exchange:
+    """The plan for one list of gradients: who goes densely, which buckets there are, and what they are called on the wire.
+
+    Holds no gradient and no variable, so that it can outlive them in a traced function.
+    """
+
+    def __init__(self, compression, gradients, variables, average, factor, process_set):
+        self.compression = compression
+        self.average = average
+        self.factor = factor
+        self.process_set = process_set
+        self.shapes = [_static_shape(g, v) for g, v in zip(gradients, variables, strict=True)]
+        self.labels = [f"{names.leaf(v)} {g.dtype.name}" for g, v in zip(gradients, variables, strict=True)]
+        self.slots = list(compression.slots(variables, self.shapes))
+        self.name = names.exchange_name(compression, self.slots, self.shapes)
+        self.small, self.buckets = self._plan(gradients)
+
+    def _plan(self, gradients: Sequence[Gradient]) -> tuple[list[int], list[list[int]]]:
+        """Positions that are averaged densely, and positions of each bucket.
+
+        Buckets go from the last variable to the first, the order in which back-propagation delivers, so that exchanging overlaps it.
+        """
+        small, buckets, room = [], [], 0
+        for i in reversed(range(len(gradients))):
+            elements = _elements(self.shapes[i])
+            if isinstance(gradients[i], tf.IndexedSlices):
+                buckets.append([i])
+                room = 0
+            elif elements is not None and (elements < self.compression.min_size or elements == 0):
+                small.append(i)
+            else:
+                size = 4 * (elements or 0)
+                if size > room or not buckets:
+                    buckets.append([])
+                    room = self.compression.bucket_bytes
+                buckets[-1].append(i)
+                room -= size
+        return small, buckets
+
+    def __call__(self, gradients: Sequence[Gradient]) -> list[Gradient]:
+        with tf.device("CPU"):
+            return self._run(gradients)
+
+    def _run(self, gradients: Sequence[Gradient]) -> list[Gradient]:
+        ranks = mpi_ops.size_op(process_set_id=self.process_set.process_set_id)
+        scale = tf.constant(self.factor, tf.float32)
+        if self.average:
+            scale /= tf.cast(ranks, tf.float32)
+        step = self.compression.step(self.slots)
+        results: list[Gradient | None] = [None] * len(gradients)
+        done: list[object] = []
+        encoded, clocks = [], []
+        for number, positions in enumerate(self.buckets):
+            outputs, sent, times, operations = self._exchange_bucket(gradients, positions, number, step, scale)
+            encoded.append(sent)
+            clocks.append(times)
+            done += operations
+            for i, output in zip(positions, outputs, strict=True):
+                results[i] = self._restore(output, gradients[i])
+        for i, output in self._average_small(gradients, step, scale):
+            results[i] = output
+        telemetry = self._telemetry(gradients, clocks)
+        with tf.control_dependencies([r.values if isinstance(r, tf.IndexedSlices) else r for r in results]):
+            done.append(self.compression.advance(self.slots))
+            done += self.compression.record(encoded, telemetry)
+        # Graphs without automatic control dependencies run only what a result depends on.
+        with tf.control_dependencies([operation for operation in done if operation is not None]):
+            return [tf.nest.map_structure(tf.identity, result, expand_composites=True) for result in results]
+
+    def _exchange_bucket(self, gradients, positions, number, step, scale):
+        inputs = [_to_float32(gradients[i]) for i in positions]
+        started = _clock(inputs)
+        with tf.control_dependencies([started]):
+            inputs = [tf.nest.map_structure(tf.identity, value, expand_composites=True) for value in inputs]
+        bucket = Bucket(
+            gradients=inputs,
+            slots=[self.slots[i] for i in positions],
+            labels=[self.labels[i] for i in positions],
+            step=step,
+            rank=tf.cast(mpi_ops.rank_op(), tf.int64),
+            number=number,
+        )
+        sent: Encoded = self.compression.encode(bucket)
+        coded = _clock([sent.payload])
+        with tf.control_dependencies([coded]):
+            payload = tf.identity(sent.payload)
+        payloads = hvd.allgather(
+            payload, name=f"HorovodAllgather_{self.name}_{number}", ignore_name_scope=True, process_set=self.process_set
+        )
+        gathered = _clock([payloads])
+        with tf.control_dependencies([payloads]):
+            commits = list(sent.commit())
+        with tf.control_dependencies([gathered]):
+            payloads = tf.identity(payloads)
+        outputs = self.compression.decode(payloads, bucket, scale)
+        decoded = _clock(outputs)
+        return outputs, sent, (started, coded, gathered, decoded), commits
+
+    def _average_small(self, gradients, step, scale):
+        """Horovod's own dense way, all small gradients of a dtype in one message."""
+        for dtype in (tf.float32, tf.float64):
+            positions = [i for i in self.small if (gradients[i].dtype == tf.float64) == (dtype == tf.float64)]
+            if not positions:
+                continue
+            parts = [tf.reshape(tf.cast(gradients[i], dtype), [-1]) for i in positions]
+            # A message that is constant on one rank only would be folded away there; the step, read from a variable, prevents that.
+            message = tf.concat([*parts, tf.cast(step, dtype)[None]], 0)
+            total = mpi_ops._allreduce(
+                message,
+                name=f"HorovodAllreduce_{self.name}_{dtype.name}",
+                op=hvd.Sum,
+                ignore_name_scope=True,
+                process_set=self.process_set,
+            )
+            reduced = tf.split(total * tf.cast(scale, dtype), [*(self.shapes[i].num_elements() for i in positions), 1])
+            for i, value in zip(positions, reduced, strict=False):
+                yield i, tf.cast(tf.reshape(value, self.shapes[i]), gradients[i].dtype)
+
+    def _restore(self, output: Gradient, gradient: Gradient) -> Gradient:
+        if isinstance(gradient, tf.IndexedSlices):
+            values = tf.cast(output.values, gradient.dtype)
+            return tf.IndexedSlices(values, tf.cast(output.indices, gradient.indices.dtype), gradient.dense_shape)
+        return tf.cast(tf.ensure_shape(output, gradient.shape), gradient.dtype)
+
+    def _telemetry(self, gradients, clocks) -> Telemetry:
+        def bytes_of(positions):
+            sizes = [
+                tf.reduce_prod(tf.cast(gradients[i].dense_shape, tf.float64))
+                if isinstance(gradients[i], tf.IndexedSlices)
+                else tf.cast(tf.size(gradients[i], tf.int64), tf.float64)
+                for i in positions
+            ]
+            return 4.0 * tf.add_n(sizes) if sizes else tf.zeros([], tf.float64)
+
+        def seconds(begin, end):
+            return tf.add_n([times[end] - times[begin] for times in clocks]) if clocks else tf.zeros([], tf.float64)
+
+        return Telemetry(bytes_of(self.small), bytes_of(range(len(gradients))), seconds(0, 1), seconds(1, 2), seconds(2, 3))
+
+
+def _to_float32(gradient: Gradient) -> Gradient:
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(tf.cast(gradient.values, tf.float32), gradient.indices, gradient.dense_shape)
+    return tf.cast(gradient, tf.float32)
+
+
+def _clock(after: Sequence[Gradient]) -> tf.Tensor:
+    """The time at which all of these are there."""
+    with tf.control_dependencies(tf.nest.flatten(after, expand_composites=True)):
+        return tf.timestamp()
+
+
+# Traced exchanges of eager calls, kept by what they exchange, and dropped with it.
+_functions: dict[Hashable, Callable] = {}
+
+
+def _eager(run: _Exchange, compression, gradients, variables, options: Hashable) -> list[Gradient]:
+    """Runs an exchange as a traced function, so that eager loops trace once per list of variables and gradient types, not per step."""
+    owners = [v for v in variables if v is not None and not isinstance(v, str)]
+    identities = tuple(id(v) if v is not None and not isinstance(v, str) else v for v in variables)
+    kinds = tuple((type(g), g.dtype) for g in gradients)
+    key = (id(compression), identities, kinds, options)
+    function = _functions.get(key)
+    if function is None:
+        function = _functions[key] = tf.function(run.__call__, reduce_retracing=True)
+        for owner in [compression, *owners]:
+            weakref.finalize(owner, _functions.pop, key, None)
+    return function(gradients)

@@ -1,0 +1,38 @@
+"""Names that pair the messages of different ranks.
+
+A message meets the messages of the same name on the other ranks. The names must therefore be the same on all of them even when one built
+or traced something else before, must differ between exchanges that may be under way together, and must begin with the name of Horovod's
+op, by which its elastic mode knows a failed exchange.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+import zlib
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+# crc32 of the shapes -> number of exchanges of that kind so far
+_used: dict[int, int] = {}
+_names: dict[tuple, str] = {}
+
+
+def exchange_name(owner: object, slots: Sequence[object], shapes: Sequence[tf.TensorShape]) -> str:
+    """The name of the exchange of these slots: always the same for the same `owner` and slots, the n-th of its shapes on every rank."""
+    crc = zlib.crc32(";".join(str(shape) for shape in shapes).encode())
+    key = (id(owner), tuple(id(slot) for slot in slots), crc)
+    if key not in _names:
+        n = _used.get(crc, 0)
+        _used[crc] = n + 1
+        _names[key] = f"{crc:08x}_{n}"
+        for held in (owner, *(slot for slot in slots if hasattr(slot, "__weakref__"))):
+            weakref.finalize(held, _names.pop, key, None)
+    return _names[key]
+
+
+def leaf(variable: object) -> str:
+    """The part of a variable's name that does not come from a counter of the process: `dense_12/kernel:0` gives `kernel`."""
+    name = variable if isinstance(variable, str) else getattr(variable, "name", "") or ""
+    return re.sub(r"_\d+$", "", name.split("/")[-1].split(":")[0])

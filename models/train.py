@@ -1,0 +1,173 @@
+"""Trains ResNet-20 on Fashion-MNIST with compressed gradients: `horovodrun -np 2 python models/train.py`.
+
+Ends with a table of what was sent and, as the last line, the same figures as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow reads it when it is imported
+
+import horovod.tensorflow.keras as hvd
+import keras
+import numpy as np
+import report
+import tensorflow as tf
+from data import DataError, ImageData, load_fashion_mnist, test_batches, train_batches
+from horovod.tensorflow import grouped_allreduce
+from progress import Progress
+from resnet import resnet20
+
+from deepreduce_tf import QSGD, DeepReduce, LogQuantizer, Nonzero, RandomK, Threshold, TopK
+
+DENSE = {"none": (hvd.Compression.none, 4), "fp16": (hvd.Compression.fp16, 2)}
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line, with the defaults that the README's figures were measured with."""
+    parser = argparse.ArgumentParser(description="Train ResNet-20 on Fashion-MNIST over Horovod with compressed gradients.")
+    parser.add_argument("--compression", choices=("deepreduce", *DENSE), default="deepreduce", help="none and fp16 are Horovod's own")
+    parser.add_argument("--sparsifier", choices=("topk", "randomk", "threshold", "nonzero"), default="topk", help="which elements are kept")
+    parser.add_argument("--ratio", type=float, default=0.1, help="share of the elements that topk and randomk keep (default %(default)s)")
+    parser.add_argument("--warmup-steps", type=int, default=0, help="steps in which topk comes down from 25 %% to the ratio")
+    parser.add_argument("--threshold", type=float, default=1e-3, help="smallest magnitude that threshold keeps (default %(default)s)")
+    parser.add_argument("--index", default="rice", help="index codec: rice, bitmap, fixed_width, ... (default %(default)s)")
+    parser.add_argument("--value", default="qsgd", help="value codec: qsgd, log_quantizer, float32, deflate, ... (default %(default)s)")
+    parser.add_argument("--bits", type=int, default=8, help="bits per value of qsgd and log_quantizer (default %(default)s)")
+    parser.add_argument("--error-feedback", action=argparse.BooleanOptionalAction, default=True, help="send later what was not sent now")
+    parser.add_argument("--steps", type=int, default=640, help="optimizer steps (default %(default)s)")
+    parser.add_argument("--batch-size", type=int, default=64, help="images per rank and step (default %(default)s)")
+    parser.add_argument("--learning-rate", type=float, default=0.1, help="highest learning rate (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", type=Path, metavar="FILE.keras", help="keep the trained model")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the last line to this file too")
+    arguments = parser.parse_args()
+    for name in ("steps", "batch_size"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(arguments, name)}")
+    return arguments
+
+
+def build_compression(arguments: argparse.Namespace) -> type | DeepReduce:
+    """What `hvd.DistributedOptimizer` gets as its `compression`."""
+    if arguments.compression in DENSE:
+        return DENSE[arguments.compression][0]
+    sparsifiers = {
+        "topk": lambda: TopK(ratio=arguments.ratio, warmup_steps=arguments.warmup_steps),
+        "randomk": lambda: RandomK(ratio=arguments.ratio),
+        "threshold": lambda: Threshold(threshold=arguments.threshold),
+        "nonzero": Nonzero,
+    }
+    quantizers = {"qsgd": QSGD, "log_quantizer": LogQuantizer}
+    value = quantizers[arguments.value](bits=arguments.bits) if arguments.value in quantizers else arguments.value
+    return DeepReduce(
+        sparsifier=sparsifiers[arguments.sparsifier](),
+        index=arguments.index,
+        value=value,
+        error_feedback=arguments.error_feedback,
+        seed=arguments.seed,
+    )
+
+
+def describe(arguments: argparse.Namespace) -> str:
+    """One line that names the configuration, for the table's title."""
+    if arguments.compression in DENSE:
+        return f"compression {arguments.compression}"
+    kept = {"topk": f"{arguments.ratio:g}", "randomk": f"{arguments.ratio:g}", "threshold": f"{arguments.threshold:g}", "nonzero": ""}
+    index = "no indices sent" if arguments.sparsifier == "randomk" else arguments.index
+    bits = f" {arguments.bits} bits" if arguments.value in ("qsgd", "log_quantizer") else ""
+    feedback = "error feedback" if arguments.error_feedback else "no error feedback"
+    return f"{arguments.sparsifier} {kept[arguments.sparsifier]}, {index}, {arguments.value}{bits}, {feedback}"
+
+
+def use_own_cores() -> None:
+    """Gives each rank its share of the machine's cores, so that ranks do not wait for each other's threads."""
+    cores = max(1, len(os.sched_getaffinity(0)) // hvd.local_size())
+    tf.config.threading.set_intra_op_parallelism_threads(cores)
+    tf.config.threading.set_inter_op_parallelism_threads(cores)
+
+
+def build_model(compression: type | DeepReduce, arguments: argparse.Namespace) -> keras.Model:
+    """ResNet-20, compiled with SGD: a linear warm-up over a twentieth of the steps, then a cosine down to zero."""
+    warmup = max(1, arguments.steps // 20)
+    learning_rate = keras.optimizers.schedules.CosineDecay(
+        0.0, max(1, arguments.steps - warmup), warmup_target=arguments.learning_rate, warmup_steps=warmup
+    )
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate, momentum=0.9), compression=compression)
+    model = resnet20()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss=loss, metrics=["accuracy"], jit_compile=False)
+    return model
+
+
+def train(model: keras.Model, data: ImageData, arguments: argparse.Namespace) -> float:
+    """Runs the steps and returns the seconds they took."""
+    callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
+    if hvd.rank() == 0:
+        callbacks.append(Progress(arguments.steps))
+    batches = train_batches(data, hvd.rank(), hvd.size(), arguments.batch_size, arguments.seed)
+    started = time.monotonic()
+    model.fit(batches, steps_per_epoch=arguments.steps, epochs=1, callbacks=callbacks, shuffle=False, verbose=0)
+    return time.monotonic() - started
+
+
+def average_statistics(model: keras.Model) -> None:
+    """Averages batch normalisation's moving statistics: each rank's come from its own images, and no gradient keeps them together."""
+    averages = grouped_allreduce([tf.convert_to_tensor(weight.value) for weight in model.non_trainable_weights])
+    for weight, average in zip(model.non_trainable_weights, averages, strict=True):
+        weight.assign(average)
+
+
+def evaluate(model: keras.Model, data: ImageData) -> float:
+    """Accuracy on the whole test set, of which each rank classifies its share."""
+    batches, labels = test_batches(data, hvd.rank(), hvd.size())
+    predicted = model.predict(batches, verbose=0).argmax(axis=-1)
+    right = hvd.allreduce(np.int64(np.sum(predicted == labels)), name="right", op=hvd.Sum)
+    return int(right) / len(data.test_labels)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    hvd.init()
+    use_own_cores()
+    keras.utils.set_random_seed(arguments.seed)
+    try:
+        data = load_fashion_mnist()
+        compression = build_compression(arguments)
+    except (DataError, ValueError) as error:
+        sys.exit(f"train.py: {error}")
+    model = build_model(compression, arguments)
+    seconds = train(model, data, arguments)
+
+    average_statistics(model)
+    differing = report.differing_weights(model)
+    if differing:
+        sys.exit(f"train.py: {len(differing)} of {len(model.weights)} weights differ between the ranks, the first is {differing[0]}")
+    accuracy = evaluate(model, data)
+    if arguments.compression in DENSE:
+        figures = report.dense_figures(accuracy, model, DENSE[arguments.compression][1])
+    else:
+        figures = report.compressed_figures(accuracy, compression)
+    if hvd.rank() == 0:
+        finish(model, figures, seconds, data, arguments)
+
+
+def finish(model: keras.Model, figures: report.Figures, seconds: float, data: ImageData, arguments: argparse.Namespace) -> None:
+    """What one rank does for all: keeps the model, prints the results."""
+    if arguments.save:
+        model.save(arguments.save)
+    if arguments.json:
+        arguments.json.write_text(figures.to_json() + "\n")
+    print(f"weights are equal, bit for bit, on {hvd.size()} rank{'s' if hvd.size() > 1 else ''}")
+    title = f"ResNet-20 on {data.name}, {hvd.size()} x {arguments.batch_size} images, {arguments.steps} steps\n{describe(arguments)}"
+    report.print_table(title, figures, seconds)
+    print(figures.to_json(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

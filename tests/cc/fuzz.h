@@ -1,0 +1,39 @@
+// What a fuzz target is. A file tests/cc/fuzz_*.cc registers its targets; the driver and the Makefile find them by name.
+#ifndef DEEPREDUCE_TESTS_FUZZ_H_
+#define DEEPREDUCE_TESTS_FUZZ_H_
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "samples.h"
+
+namespace deepreduce::testing {
+
+struct FuzzTarget {
+  const char* name;
+  void (*run)(Span<const uint8_t> input);  // any bytes; aborts when a promise does not hold
+  std::vector<Bytes> (*seeds)();           // inputs made from real encodings
+};
+
+inline std::vector<FuzzTarget>& FuzzTargets() {
+  static std::vector<FuzzTarget> targets;
+  return targets;
+}
+
+struct FuzzRegistration {
+  explicit FuzzRegistration(const FuzzTarget& target) { FuzzTargets().push_back(target); }
+};
+
+// The target that the environment variable FUZZ_TARGET names. "list" prints all names and ends the process.
+const FuzzTarget& ChosenFuzzTarget();
+
+inline void Require(bool promise, const char* what) {
+  if (promise) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+}  // namespace deepreduce::testing
+
+#endif  // DEEPREDUCE_TESTS_FUZZ_H_

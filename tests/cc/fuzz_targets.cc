@@ -1,0 +1,121 @@
+// One target for each decoder of the codecs. An input is what a frame's table would say, then the code.
+#include <algorithm>
+#include <cstring>
+
+#include "float_bits.h"
+#include "fuzz.h"
+#include "plain_zlib.h"
+
+namespace deepreduce::testing {
+namespace {
+
+template <class T>
+T Take(Span<const uint8_t>* input) {
+  T value = 0;
+  const size_t length = std::min(sizeof value, input->size);
+  if (length != 0) std::memcpy(&value, input->data, length);
+  *input = input->subspan(length, input->size - length);
+  return value;
+}
+
+template <class T>
+void Append(T value, Bytes* out) {
+  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(&value);
+  out->insert(out->end(), bytes, bytes + sizeof value);
+}
+
+Bytes Copy(Span<const uint8_t> input) { return Bytes(input.begin(), input.end()); }
+
+template <uint8_t kId>
+void RunIndices(Span<const uint8_t> input) {
+  Segment segment;
+  segment.size = Take<uint32_t>(&input) & 0x7fffffff;
+  if (kId == 0) segment.size &= 0xffff;  // its memory goes with the size
+  Support indices(static_cast<size_t>(std::min<int64_t>(segment.size, Take<uint16_t>(&input))));
+  const Bytes code = Copy(input);
+  if (!Decode(FindIndex(kId), segment, code, &indices).ok()) return;
+  Require(IsSupport(indices, segment.size), "an accepted support ascends strictly below the size");
+  Require(Encode(FindIndex(kId), segment, indices) == code, "an accepted code is the one that its support has");
+}
+
+template <uint8_t kId>
+std::vector<Bytes> IndexSeeds() {
+  std::vector<Bytes> seeds;
+  for (int64_t size : {1, 20, 300, 5000, 60000}) {
+    for (int density : {0, 1, 3, 20, 45, 55, 80, 97, 100}) {
+      for (bool clustered : {false, true}) {
+        Segment segment;
+        segment.size = size;
+        Support indices = clustered ? ClusteredSupport(size, density + 1, 3) : UniformSupport(size, size * density / 100, 7);
+        if (kId == 0) indices.resize(static_cast<size_t>(size * density / 100));
+        Bytes seed;
+        Append(static_cast<uint32_t>(size), &seed);
+        Append(static_cast<uint16_t>(indices.size()), &seed);
+        const Bytes code = Encode(FindIndex(kId), segment, indices);
+        if (code.size() > 4000) continue;
+        seed.insert(seed.end(), code.begin(), code.end());
+        seeds.push_back(seed);
+      }
+    }
+  }
+  return seeds;
+}
+
+template <uint8_t kId>
+void RunValues(Span<const uint8_t> input) {
+  Values values(Take<uint16_t>(&input));
+  ValueOptions options;
+  options.deflate = Zlib();
+  const Bytes code = Copy(input);
+  if (!Decode(FindValue(kId), options, code, &values).ok()) return;
+  const bool raw = code.size() == 4 * values.size();
+  Require(raw || AllFinite(values), "values of an accepted code are finite");
+  Values seen, decoded(values.size());
+  const Bytes again = Encode(FindValue(kId), options, values, &seen);
+  Require(Decode(FindValue(kId), options, again, &decoded).ok(), "what decodes can be encoded");
+  Require(values.empty() || std::memcmp(seen.data(), decoded.data(), 4 * seen.size()) == 0, "an encoder knows what is decoded");
+}
+
+template <uint8_t kId>
+std::vector<Bytes> ValueSeeds() {
+  std::vector<Bytes> seeds;
+  for (size_t n : {0, 1, 5, 40, 300, 513, 900}) {
+    for (int bits = 2; bits <= 8; ++bits) {
+      ValueOptions options;
+      options.bits = bits;
+      options.shuffle = options.l2_norm = bits % 2 == 0;
+      options.deflate = Zlib();
+      Values values = NormalValues(n, n), decoded;
+      for (size_t i = 0; i < n; ++i) values[i] = bits % 3 == 0 ? 0.0f : bits % 3 == 1 ? values[i] : values[i % 7];
+      Bytes seed;
+      Append(static_cast<uint16_t>(n), &seed);
+      const Bytes code = Encode(FindValue(kId), options, values, &decoded);
+      seed.insert(seed.end(), code.begin(), code.end());
+      seeds.push_back(seed);
+    }
+  }
+  return seeds;
+}
+
+const FuzzRegistration kRegistrations[] = {
+    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),       FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
+    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),       FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
+    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),       FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
+    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),      FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
+    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}), FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+};
+
+}  // namespace
+
+const FuzzTarget& ChosenFuzzTarget() {
+  const char* name = std::getenv("FUZZ_TARGET");
+  const bool list = name == nullptr || std::strcmp(name, "list") == 0;
+  for (const FuzzTarget& target : FuzzTargets()) {
+    if (list) std::printf("%s\n", target.name);
+    if (!list && std::strcmp(name, target.name) == 0) return target;
+  }
+  if (!list) std::fprintf(stderr, "FUZZ_TARGET: no target is called %s\n", name);
+  std::exit(list ? 0 : 1);
+}
+
+}  // namespace deepreduce::testing
