@@ -16,16 +16,16 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
+constexpr int64_t kScalar = -2, kAnyLength = -1;
+
 // Reads a vector or scalar input of int64.
 absl::Status ReadInt64(OpKernelContext* context, const char* name, int64_t length, Span<const int64_t>* view) {
   const Tensor* tensor;
   absl::Status status = context->input(name, &tensor);
-  if (status.ok()) status = length == 0 ? CheckScalar(name, *tensor) : CheckVector(name, *tensor, length);
+  if (status.ok()) status = length == kScalar ? CheckScalar(name, *tensor) : CheckVector(name, *tensor, length);
   if (status.ok()) *view = View<int64_t>(*tensor);
   return status;
 }
-
-constexpr int64_t kScalar = 0, kAnyLength = -1;
 
 // log2 of the number of supports of `count` places among `size`.
 double BoundBits(double size, double count) {
@@ -68,7 +68,7 @@ class FramePackOp : public tensorflow::OpKernel {
     std::vector<FrameRow> rows(n);
     double places = 0, bound_bits = 0;
     for (int64_t i = 0; i < n; ++i) {
-      OP_REQUIRES(context, widths[i] >= 1 && counts[i] * widths[i] <= kMostPlaces,
+      OP_REQUIRES(context, widths[i] >= 1 && widths[i] <= kMostPlaces / std::max<int64_t>(1, counts[i]),
                   absl::InvalidArgumentError(absl::StrCat("a segment sends at most ", kMostPlaces,
                                                           " values in rows of at least 1. Received: ", counts[i], " rows of ", widths[i],
                                                           " in segment ", i)));
@@ -138,6 +138,7 @@ class FrameOp : public tensorflow::OpKernel {
     absl::Status status = context->input("payload", &payload);
     if (status.ok()) status = CheckVector("payload", *payload);
     if (status.ok()) status = ReadInt64(context, "sizes", kAnyLength, &f->sizes);
+    if (status.ok()) status = CheckSizes(f->sizes);
     const std::vector<int64_t> ones(f->sizes.size, 1);
     Span<const int64_t> widths(ones), fingerprint;
     if (has_widths && status.ok()) status = ReadInt64(context, "widths", static_cast<int64_t>(f->sizes.size), &widths);
@@ -389,6 +390,7 @@ class ScatterSumOp : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     Span<const int64_t> sizes;
     OP_REQUIRES_OK(context, ReadInt64(context, "sizes", kAnyLength, &sizes));
+    OP_REQUIRES_OK(context, CheckSizes(sizes));
     float scale;
     OP_REQUIRES_OK(context, ReadScale(context, &scale));
     const Tensor *indices, *values, *splits;
@@ -408,18 +410,11 @@ class ScatterSumOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, CheckSplits("splits", *splits, rows, indices->NumElements()));
     const Span<const int64_t> ends = View<int64_t>(*splits);
     for (int64_t row = 0; row < rows; ++row) {
-      int64_t previous = -1;
-      for (int64_t j = ends[row]; j < ends[row + 1]; ++j) {
-        const int32_t place = View<int32_t>(*indices)[j];
-        OP_REQUIRES(context, place > previous && place < sizes[row % n],
-                    absl::DataLossError(absl::StrCat("places of a segment must ascend strictly in [0, ", sizes[row % n], "). Received: ",
-                                                     place, " after ", previous, " from rank ", row / n, ", segment ", row % n)));
-        previous = place;
-      }
+      const std::string wrong = WrongPlace(View<int32_t>(*indices).subspan(ends[row], ends[row + 1] - ends[row]), sizes[row % n]);
+      OP_REQUIRES(context, wrong.empty(), absl::DataLossError(absl::StrCat(wrong, " from rank ", row / n, ", segment ", row % n)));
     }
     for (int64_t i = 0; i < n; ++i) {
       Tensor* out;
-      OP_REQUIRES(context, sizes[i] >= 0, absl::InvalidArgumentError(absl::StrCat("`sizes` must not be negative. Received: ", sizes[i])));
       OP_REQUIRES_OK(context, sums.allocate(static_cast<int>(i), {sizes[i]}, &out));
       std::vector<Part> parts;
       for (int64_t row = i; row < rows; row += n) {

@@ -29,19 +29,6 @@ absl::Status ReadSegments(OpKernelContext* context, std::vector<Segment>* segmen
   return absl::OkStatus();
 }
 
-// Ascending places below the segment's size, as the contract of the encoders asks.
-absl::Status CheckSupport(Span<const int32_t> support, int64_t segment, int64_t size) {
-  int64_t previous = -1;
-  for (int32_t place : support) {
-    if (place <= previous || place >= size) {
-      return absl::InvalidArgumentError(absl::StrCat("`indices` of a segment must ascend strictly in [0, ", size, "). Received: ", place,
-                                                     " after ", previous, " in segment ", segment));
-    }
-    previous = place;
-  }
-  return absl::OkStatus();
-}
-
 template <int kCodec>
 class IndexEncodeOp : public tensorflow::OpKernel {
  public:
@@ -73,9 +60,9 @@ class IndexEncodeOp : public tensorflow::OpKernel {
     SegmentLoop loop(context, counts);
     loop.Run([&](int, int64_t i) {
       const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], counts[i]);
-      const absl::Status checked = CheckSupport(support, i, segments[i].size);
-      status.Update(checked);
-      if (checked.ok()) lengths[i] = EncodeIndices(codec, segments[i], support, bytes + starts[i]);
+      const std::string wrong = WrongPlace(support, segments[i].size);
+      if (!wrong.empty()) return status.Update(absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", i)));
+      lengths[i] = EncodeIndices(codec, segments[i], support, bytes + starts[i]);
     });
     OP_REQUIRES_OK(context, status.Get());
 

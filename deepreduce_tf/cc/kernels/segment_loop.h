@@ -6,12 +6,14 @@
 #include <atomic>
 #include <functional>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "deepreduce_tf/cc/lib/frame.h"
+#include "deepreduce_tf/cc/lib/index_codec.h"
 #include "deepreduce_tf/cc/lib/span.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/threadpool.h"
@@ -100,19 +102,40 @@ inline absl::Status CheckSplits(const char* name, const tensorflow::Tensor& tens
   return absl::OkStatus();
 }
 
-// `counts[i]` places of `sizes[i]` each.
-inline absl::Status CheckCounts(Span<const int64_t> counts, Span<const int64_t> sizes) {
+inline absl::Status CheckSizes(Span<const int64_t> sizes) {
   for (size_t i = 0; i < sizes.size; ++i) {
     if (sizes[i] < 0 || sizes[i] > kMostPlaces) {
       return absl::InvalidArgumentError(
           absl::StrCat("a segment must have 0 to ", kMostPlaces, " elements. Received: size=", sizes[i], " at segment ", i));
     }
+  }
+  return absl::OkStatus();
+}
+
+// `counts[i]` places of `sizes[i]` each.
+inline absl::Status CheckCounts(Span<const int64_t> counts, Span<const int64_t> sizes) {
+  absl::Status status = CheckSizes(sizes);
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < sizes.size; ++i) {
     if (counts[i] < 0 || counts[i] > sizes[i]) {
       return absl::InvalidArgumentError(
           absl::StrCat("a segment keeps 0 to size places. Received: count=", counts[i], ", size=", sizes[i], " at segment ", i));
     }
   }
   return absl::OkStatus();
+}
+
+// Empty when `indices` are a support of `size` places; otherwise what is wrong with them.
+inline std::string WrongPlace(Span<const int32_t> indices, int64_t size) {
+  if (IsSupport(indices, size)) return "";
+  int64_t previous = -1;
+  for (int32_t place : indices) {
+    if (place <= previous || place >= size) {
+      return absl::StrCat("the places of a segment must ascend strictly in [0, ", size, "). Received: ", place, " after ", previous);
+    }
+    previous = place;
+  }
+  return "";
 }
 
 inline std::vector<int64_t> Lengths(Span<const int64_t> splits) {

@@ -139,8 +139,8 @@ class ThresholdSelectOp : public SelectOp {
     OP_REQUIRES_OK(context, Allocate(context, counts, &indices, &values, &splits));
     for (size_t i = 0; i < sizes.size(); ++i) {
       const int64_t start = splits->vec<int64_t>()(i);
-      std::copy_n(kept[i].indices.begin(), counts[i], indices->flat<int32_t>().data() + start);
-      std::copy_n(kept[i].values.begin(), counts[i], values->flat<float>().data() + start);
+      std::copy_n(kept[i].indices.get(), counts[i], indices->flat<int32_t>().data() + start);
+      std::copy_n(kept[i].values.get(), counts[i], values->flat<float>().data() + start);
     }
   }
 };
@@ -211,15 +211,14 @@ class ResidualCommitOp : public tensorflow::OpKernel {
       const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], ends[i + 1] - ends[i]);
       const Span<const float> values = View<float>(*sent).subspan(ends[i], ends[i + 1] - ends[i]);
       if (!AllFinite(values)) return;
-      for (int32_t place : support) {
-        if (place < 0 || place >= sizes[i]) {
-          status.Update(
-              absl::InvalidArgumentError(absl::StrCat("`indices` must be in [0, ", sizes[i], "). Received: ", place, " in segment ", i)));
-          return;
-        }
-      }
+      const std::string wrong = WrongPlace(support, sizes[i]);
+      if (!wrong.empty()) return status.Update(absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", i)));
       status.Update(residuals.With(context, i, [&](float* residual) {
-        for (size_t j = 0; j < support.size; ++j) residual[support[j]] -= values[j];
+        constexpr size_t kAhead = 24;  // the places are far apart: ask memory for them early
+        for (size_t j = 0; j < support.size; ++j) {
+          if (j + kAhead < support.size) __builtin_prefetch(residual + support[j + kAhead], 1);
+          residual[support[j]] -= values[j];
+        }
       }));
     });
     OP_REQUIRES_OK(context, status.Get());

@@ -4,7 +4,6 @@
 #include <cfloat>
 #include <cstring>
 
-#include "cpu.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -158,18 +157,21 @@ constexpr CollectFunctions kAvx512Functions = {AllFiniteAvx512, AccumulateAvx512
 
 }  // namespace
 
-const CollectFunctions& BestCollectFunctions() {
+const CollectFunctions* FindCollectFunctions(CpuLevel level) {
+  switch (level) {
 #if defined(__x86_64__)
-  switch (BestCpuLevel()) {
     case CpuLevel::kAvx512:
-      return kAvx512Functions;
+      return &kAvx512Functions;
     case CpuLevel::kAvx2:
-      return kAvx2Functions;
-    case CpuLevel::kPortable:
-      break;
-  }
+      return &kAvx2Functions;
 #endif
-  return kPortableFunctions;
+    case CpuLevel::kPortable:
+      return &kPortableFunctions;
+    default:
+      return nullptr;
+  }
 }
+
+const CollectFunctions& BestCollectFunctions() { return *FindCollectFunctions(BestCpuLevel()); }
 
 }  // namespace deepreduce

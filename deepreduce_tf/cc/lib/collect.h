@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu.h"
+
 namespace deepreduce {
 
 // Places that one call of `collect` handles at most; it may write this many entries, and kCollectSlack more.
@@ -23,7 +25,10 @@ struct CollectFunctions {
                                    float* kept);
 };
 
-// Of the best CPU level (cpu.h).
+// Of a level; a CPU that lacks it cannot run them. Null where this build has none.
+const CollectFunctions* FindCollectFunctions(CpuLevel level);
+
+// Of the best CPU level.
 const CollectFunctions& BestCollectFunctions();
 
 }  // namespace deepreduce

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <type_traits>
+#include <utility>
 
 #include "collect.h"
 #include "random.h"
@@ -22,18 +24,14 @@ uint32_t Magnitude(float x) {
   return bits & 0x7fffffffu;
 }
 
-// Appends to the candidates at `found`, growing them block by block; returns the new number.
+// Appends to the candidates block by block; returns their number.
 template <class Pass>
 size_t ForEachBlock(size_t n, SelectScratch* scratch, Pass pass) {
   size_t found = 0;
   for (size_t first = 0; first < n; first += kCollectBlock) {
     const size_t length = std::min(kCollectBlock, n - first);
-    const size_t needed = found + length + kCollectSlack;
-    if (scratch->indices.size() < needed) {
-      scratch->indices.resize(needed + needed / 2);
-      scratch->values.resize(needed + needed / 2);
-    }
-    found += pass(first, length, scratch->indices.data() + found, scratch->values.data() + found);
+    scratch->Reserve(found + length + kCollectSlack, found);
+    found += pass(first, length, scratch->indices.get() + found, scratch->values.get() + found);
   }
   return found;
 }
@@ -53,63 +51,78 @@ size_t Collect(const float* acc, size_t size, uint32_t least, SelectScratch* scr
   });
 }
 
-// Magnitudes of about one in 64 places of acc.
+// Magnitudes of about one in 128 places of acc.
 void Sample(const float* residual, Span<const float> gradient, std::vector<uint32_t>* sample) {
-  const size_t runs = std::max<size_t>(128, gradient.size / (64 * kRun));
+  const size_t runs = std::max<size_t>(96, gradient.size / (128 * kRun));
   const size_t stride = gradient.size / runs;
-  sample->clear();
-  for (size_t run = 0; run < runs; ++run) {
+  sample->resize(runs * kRun);
+  uint32_t* out = sample->data();
+  for (size_t run = 0; run < runs; ++run, out += kRun) {
     const size_t room = stride > kRun ? stride - kRun : 1;
     const size_t first = std::min(run * stride + RandomBits(gradient.size, run) % room, gradient.size - kRun);
-    for (size_t i = first; i < first + kRun; ++i) {
-      sample->push_back(Magnitude(residual == nullptr ? gradient[i] : residual[i] + gradient[i]));
+    for (size_t i = 0; i < kRun; ++i) {
+      out[i] = Magnitude(residual == nullptr ? gradient[first + i] : residual[first + i] + gradient[first + i]);
     }
   }
 }
 
-// A magnitude that about `count` of `size` places, and very probably no fewer, reach; 0 when the sample cannot tell. Reorders the sample.
-uint32_t Threshold(std::vector<uint32_t>* sample, size_t size, int64_t count, double margin) {
-  const double mean = static_cast<double>(count) / size * sample->size();
-  const double rank = mean + margin * std::sqrt(mean) + 2;
-  if (rank >= sample->size()) return 0;
-  const auto nth = sample->begin() + static_cast<ptrdiff_t>(rank);
-  std::nth_element(sample->begin(), nth, sample->end(), std::greater<uint32_t>());
-  return *nth;
+// The rank-th largest of some magnitudes, and how many of its equals are among the `rank` largest.
+struct Ranked {
+  uint32_t magnitude;
+  int64_t ties;
+};
+
+// A histogram of the leading bits leaves few magnitudes to order; they are copied to `bin`.
+template <class T>
+Ranked RankthLargest(Span<T> all, int64_t rank, std::vector<uint32_t>* bin) {
+  constexpr int kShift = 19;
+  constexpr uint32_t kBins = (0x7fffffffu >> kShift) + 1;
+  const auto magnitude = [&](size_t i) {
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, const float>) return Magnitude(all[i]);
+    else return all[i];
+  };
+  uint32_t histograms[2][kBins] = {};  // two, since neighbours often meet in one bin and would wait for each other
+  for (size_t i = 0; i < all.size; ++i) ++histograms[i & 1][magnitude(i) >> kShift];
+  uint32_t leading = kBins;
+  int64_t above = 0, in_bin = 0;
+  do {
+    above += in_bin;
+    --leading;
+    in_bin = static_cast<int64_t>(histograms[0][leading]) + histograms[1][leading];
+  } while (above + in_bin < rank);
+  bin->resize(in_bin + 1);
+  size_t copied = 0;
+  for (size_t i = 0; i < all.size; ++i) {
+    const uint32_t m = magnitude(i);
+    (*bin)[copied] = m;
+    copied += m >> kShift == leading;
+  }
+  const auto nth = bin->begin() + (rank - above - 1);
+  std::nth_element(bin->begin(), nth, bin->begin() + in_bin, std::greater<uint32_t>());
+  const uint32_t found = *nth;
+  const int64_t larger = std::count_if(bin->begin(), nth, [&](uint32_t m) { return m > found; });
+  return {found, rank - above - larger};
 }
 
-// The count-th largest magnitude of the candidates: a histogram of the leading bits leaves few to order.
-uint32_t CountthLargest(Span<const float> candidates, int64_t count, std::vector<uint32_t>* bin) {
-  constexpr int kShift = 19;
-  uint32_t histogram[(0x7fffffffu >> kShift) + 1] = {};
-  for (float x : candidates) ++histogram[Magnitude(x) >> kShift];
-  uint32_t leading = (0x7fffffffu >> kShift) + 1;
-  int64_t above = 0;
-  do above += histogram[--leading];
-  while (above < count);
-  above -= histogram[leading];
-  bin->clear();
-  for (float x : candidates) {
-    if (Magnitude(x) >> kShift == leading) bin->push_back(Magnitude(x));
-  }
-  const auto nth = bin->begin() + (count - above - 1);
-  std::nth_element(bin->begin(), nth, bin->end(), std::greater<uint32_t>());
-  return *nth;
+// A magnitude that about `count` of `size` places, and very probably no fewer, reach; 0 when the sample cannot tell.
+uint32_t Threshold(Span<const uint32_t> sample, size_t size, int64_t count, double margin, std::vector<uint32_t>* bin) {
+  const double mean = static_cast<double>(count) / size * sample.size;
+  const double rank = mean + margin * std::sqrt(mean) + 2;
+  return rank >= sample.size ? 0 : RankthLargest(sample, static_cast<int64_t>(rank), bin).magnitude;
 }
 
 // Of `found` candidates in the scratch, writes the `count` largest in order.
 void KeepLargest(size_t found, int64_t count, SelectScratch* scratch, int32_t* indices, float* values) {
-  const Span<const float> candidates(scratch->values.data(), found);
-  const uint32_t least = CountthLargest(candidates, count, &scratch->magnitudes);
-  int64_t equal = count;  // how many of magnitude `least` are kept: what the larger ones leave
-  for (float x : candidates) equal -= Magnitude(x) > least;
-  int64_t written = 0;
+  const Span<const float> candidates(scratch->values.get(), found);
+  const Ranked least = RankthLargest(candidates, count, &scratch->bin);
+  int64_t ties = least.ties, written = 0;
   for (size_t i = 0; written < count; ++i) {
     const uint32_t magnitude = Magnitude(candidates[i]);
-    const bool tie = magnitude == least && equal > 0;
+    const bool tie = (magnitude == least.magnitude) & (ties > 0);
     indices[written] = scratch->indices[i];
     values[written] = candidates[i];
-    equal -= tie;
-    written += magnitude > least || tie;
+    ties -= tie;
+    written += (magnitude > least.magnitude) | tie;
   }
 }
 
@@ -119,6 +132,17 @@ void KeepAll(const float* acc, size_t size, int32_t* indices, float* values) {
 }
 
 }  // namespace
+
+void SelectScratch::Reserve(size_t needed, size_t used) {
+  if (needed <= room) return;
+  room = used == 0 ? needed : needed + needed / 2;
+  std::unique_ptr<int32_t[]> more_indices(new int32_t[room]);
+  std::unique_ptr<float[]> more_values(new float[room]);
+  std::copy_n(indices.get(), used, more_indices.get());
+  std::copy_n(values.get(), used, more_values.get());
+  indices = std::move(more_indices);
+  values = std::move(more_values);
+}
 
 bool AllFinite(Span<const float> values) {
   const CollectFunctions& f = BestCollectFunctions();
@@ -142,12 +166,13 @@ void SelectTopK(float* residual, Span<const float> gradient, int64_t count, Sele
   }
   uint32_t least = 0;
   if (size > kSmall) {
-    Sample(residual, gradient, &scratch->magnitudes);
-    least = Threshold(&scratch->magnitudes, size, count, 5);
+    Sample(residual, gradient, &scratch->sample);
+    least = Threshold(scratch->sample, size, count, 5, &scratch->bin);
   }
+  scratch->Reserve(std::min<size_t>(size, count + count / 4) + kCollectBlock + kCollectSlack, 0);
   size_t found = residual == nullptr ? Collect(acc, size, least, scratch) : AccumulateAndCollect(residual, gradient, least, scratch);
   if (found < static_cast<size_t>(count)) {  // the sample misled
-    found = Collect(acc, size, Threshold(&scratch->magnitudes, size, 2 * count, 20), scratch);
+    found = Collect(acc, size, Threshold(scratch->sample, size, 2 * count, 20, &scratch->bin), scratch);
     if (found < static_cast<size_t>(count)) found = Collect(acc, size, 0, scratch);
   }
   KeepLargest(found, count, scratch, indices, values);

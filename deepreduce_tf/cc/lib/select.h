@@ -6,7 +6,9 @@
 #ifndef DEEPREDUCE_LIB_SELECT_H_
 #define DEEPREDUCE_LIB_SELECT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "span.h"
@@ -15,9 +17,15 @@ namespace deepreduce {
 
 // Memory that one thread reuses from segment to segment.
 struct SelectScratch {
-  std::vector<int32_t> indices;
-  std::vector<float> values;
-  std::vector<uint32_t> magnitudes;
+  // The candidates of a selection; not initialised beyond them.
+  std::unique_ptr<int32_t[]> indices;
+  std::unique_ptr<float[]> values;
+  size_t room = 0;
+  std::vector<uint32_t> sample;
+  std::vector<uint32_t> bin;
+
+  // Makes room for `needed` candidates and keeps the first `used`.
+  void Reserve(size_t needed, size_t used);
 };
 
 bool AllFinite(Span<const float> values);
