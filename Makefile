@@ -5,6 +5,8 @@ HOROVOD_VERSION := 0.28.1
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deepreduce-tf
 RANKS ?= 2
 
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .DEFAULT_GOAL := help
 
@@ -42,7 +44,7 @@ ready: ops .venv/.package
 .PHONY: train
 train: ready  ## train ResNet-20 on Fashion-MNIST over two ranks; ARGS="--compression none", ARGS="--steps 20", ...
 	python models/data.py
-	horovodrun -np $(RANKS) --gloo python models/train.py $(ARGS)
+	horovodrun -np $(RANKS) --gloo python models/train.py $(ARGS) | sed -u 's/^\[0\]<stdout>://'
 
 .PHONY: test
 test: ready check  ## all tests: C++ codecs under sanitizers, pytest, two ranks

@@ -48,8 +48,8 @@ def exchange(
     """
     check_op(op)
     present = [i for i, gradient in enumerate(gradients) if gradient is not None]
-    kept = [_prepare(gradients[i], sparse_as_dense) for i in present]
     owners = [variables[i] for i in present]
+    kept = [_prepare(gradients[i], variables[i], sparse_as_dense) for i in present]
     factor = prescale_factor * postscale_factor
     results: list[Gradient | None] = [None] * len(gradients)
     if not present:
@@ -57,18 +57,21 @@ def exchange(
     if _is_alone(process_set):
         reduced = [_scale(gradient, factor) for gradient in kept]
     else:
-        run = _Exchange(compression, kept, owners, op == hvd.Average, factor, process_set)
-        reduced = _eager(run, compression, kept, owners, (op, factor, process_set)) if tf.executing_eagerly() else run(kept)
+        reduced = (_run_eagerly if tf.executing_eagerly() else _trace)(compression, kept, owners, op == hvd.Average, factor, process_set)
     for i, gradient in zip(present, reduced, strict=True):
         results[i] = gradient
     return results
 
 
-def _prepare(gradient: Gradient, sparse_as_dense: bool) -> Gradient:
+def _prepare(gradient: Gradient, variable: object, sparse_as_dense: bool) -> Gradient:
     if not gradient.dtype.is_floating:
         raise ValueError(f"gradients must be floating point to be exchanged. Received: dtype={gradient.dtype.name}. Cast them first.")
     if isinstance(gradient, tf.IndexedSlices):
-        return tf.convert_to_tensor(gradient) if sparse_as_dense or gradient.dense_shape is None else merge(gradient)
+        if gradient.dense_shape is None:
+            if not isinstance(variable, tf.Variable):
+                raise ValueError("tf.IndexedSlices must have a `dense_shape` to be exchanged. Received: dense_shape=None.")
+            gradient = tf.IndexedSlices(gradient.values, gradient.indices, tf.shape(variable, gradient.indices.dtype))
+        return tf.convert_to_tensor(gradient) if sparse_as_dense else merge(gradient)
     return tf.convert_to_tensor(gradient)
 
 
@@ -251,19 +254,23 @@ def _clock(after: Sequence[Gradient]) -> tf.Tensor:
         return tf.timestamp()
 
 
+def _trace(compression, gradients, variables, *options) -> list[Gradient]:
+    return _Exchange(compression, gradients, variables, *options)(gradients)
+
+
 # Traced exchanges of eager calls, kept by what they exchange, and dropped with it.
 _functions: dict[Hashable, Callable] = {}
 
 
-def _eager(run: _Exchange, compression, gradients, variables, options: Hashable) -> list[Gradient]:
-    """Runs an exchange as a traced function, so that eager loops trace once per list of variables and gradient types, not per step."""
-    owners = [v for v in variables if v is not None and not isinstance(v, str)]
-    identities = tuple(id(v) if v is not None and not isinstance(v, str) else v for v in variables)
-    kinds = tuple((type(g), g.dtype) for g in gradients)
+def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
+    """Runs an exchange as a traced function, so that eager loops trace once per list of variables and kinds of gradients, not per step."""
+    owners = [variable for variable in variables if isinstance(variable, tf.Variable)]
+    identities = tuple(id(variable) if isinstance(variable, tf.Variable) else variable for variable in variables)
+    kinds = tuple((type(g), g.dtype, str(_static_shape(g, v))) for g, v in zip(gradients, variables, strict=True))
     key = (id(compression), identities, kinds, options)
-    function = _functions.get(key)
-    if function is None:
-        function = _functions[key] = tf.function(run.__call__, reduce_retracing=True)
+    if key not in _functions:
+        plan = _Exchange(compression, gradients, variables, *options)
+        _functions[key] = tf.function(plan.__call__, reduce_retracing=True)
         for owner in [compression, *owners]:
             weakref.finalize(owner, _functions.pop, key, None)
-    return function(gradients)
+    return _functions[key](gradients)

@@ -118,8 +118,10 @@ def _plus(gradient: Any, number: tf.Tensor) -> Any:
 def _on_all_ranks(flag: tf.Tensor, gradients: list, process_set: hvd.ProcessSet) -> tf.Tensor:
     """Whether a boolean is true on every rank. The gradients give the message a name that all ranks arrive at."""
     shapes = ",".join(str(gradient.shape) for gradient in gradients)
+    # TensorFlow may fold the reduction of a constant, and merge it with another's; it cannot do so for a placeholder.
+    failed = tf.compat.v1.placeholder_with_default(tf.cast(tf.logical_not(flag), tf.float32), [])
     failures = hvd._allreduce(
-        tf.cast(tf.logical_not(flag), tf.float32),
+        failed,
         name=f"HorovodAllreduce_finite_{zlib.crc32(shapes.encode()):08x}",
         op=hvd.Sum,
         ignore_name_scope=True,

@@ -60,3 +60,15 @@ def assert_equal_on_both_ranks():
 def same_seed_on_both_ranks():
     tf.random.set_seed(1)
     np.random.seed(1)
+
+
+@pytest.fixture(autouse=True)
+def begin_together(request):
+    """A rank that is ahead would look like a stall to the other, and its exit would take Horovod down while the other still runs."""
+    names = hvd.allgather_object(request.node.nodeid)
+    assert names[0] == names[1], f"the ranks run different tests: {names}"
+    yield
+
+
+def pytest_sessionfinish():
+    hvd.allgather_object("the end")

@@ -2,29 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "float_bits.h"
+#include "collect.h"
 #include "fuzz.h"
 #include "plain_zlib.h"
 
 namespace deepreduce::testing {
 namespace {
-
-template <class T>
-T Take(Span<const uint8_t>* input) {
-  T value = 0;
-  const size_t length = std::min(sizeof value, input->size);
-  if (length != 0) std::memcpy(&value, input->data, length);
-  *input = input->subspan(length, input->size - length);
-  return value;
-}
-
-template <class T>
-void Append(T value, Bytes* out) {
-  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(&value);
-  out->insert(out->end(), bytes, bytes + sizeof value);
-}
-
-Bytes Copy(Span<const uint8_t> input) { return Bytes(input.begin(), input.end()); }
 
 template <uint8_t kId>
 void RunIndices(Span<const uint8_t> input) {

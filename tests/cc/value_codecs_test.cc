@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "check.h"
+#include "collect.h"
 #include "float_bits.h"
 #include "plain_zlib.h"
 #include "samples.h"

@@ -1,5 +1,6 @@
 #include "bfloat16.h"
 
+#include "collect.h"
 #include "float_bits.h"
 
 namespace deepreduce {

@@ -5,7 +5,10 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // of GCC 12 about its own headers
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif
 
 #define DEEPREDUCE_INLINE inline __attribute__((always_inline))
@@ -173,5 +176,13 @@ const CollectFunctions* FindCollectFunctions(CpuLevel level) {
 }
 
 const CollectFunctions& BestCollectFunctions() { return *FindCollectFunctions(BestCpuLevel()); }
+
+bool AllFinite(Span<const float> values) {
+  const CollectFunctions& f = BestCollectFunctions();
+  for (size_t first = 0; first < values.size; first += kCollectBlock) {
+    if (!f.all_finite(values.data + first, std::min(kCollectBlock, values.size - first))) return false;
+  }
+  return true;
+}
 
 }  // namespace deepreduce

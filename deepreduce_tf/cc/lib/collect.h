@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cpu.h"
+#include "span.h"
 
 namespace deepreduce {
 
@@ -30,6 +31,9 @@ const CollectFunctions* FindCollectFunctions(CpuLevel level);
 
 // Of the best CPU level.
 const CollectFunctions& BestCollectFunctions();
+
+// Whether no value is NaN or infinite, at the best CPU level.
+bool AllFinite(Span<const float> values);
 
 }  // namespace deepreduce
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 
+#include "collect.h"
 #include "float_bits.h"
 #include "value_codec.h"
 

@@ -38,8 +38,6 @@ inline int32_t MaxMagnitudeBits(Span<const float> values) {
   return largest;
 }
 
-inline bool AllFinite(Span<const float> values) { return MaxMagnitudeBits(values) < kInfinityBits; }
-
 inline float LoadFloat(const uint8_t* bytes) {
   float value;
   std::memcpy(&value, bytes, sizeof value);

@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "collect.h"
 #include "random.h"
 
 namespace deepreduce {
@@ -142,14 +141,6 @@ void SelectScratch::Reserve(size_t needed, size_t used) {
   std::copy_n(values.get(), used, more_values.get());
   indices = std::move(more_indices);
   values = std::move(more_values);
-}
-
-bool AllFinite(Span<const float> values) {
-  const CollectFunctions& f = BestCollectFunctions();
-  for (size_t first = 0; first < values.size; first += kCollectBlock) {
-    if (!f.all_finite(values.data + first, std::min(kCollectBlock, values.size - first))) return false;
-  }
-  return true;
 }
 
 void Accumulate(float* residual, Span<const float> gradient) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "collect.h"  // AllFinite
 #include "span.h"
 
 namespace deepreduce {
@@ -27,8 +28,6 @@ struct SelectScratch {
   // Makes room for `needed` candidates and keeps the first `used`.
   void Reserve(size_t needed, size_t used);
 };
-
-bool AllFinite(Span<const float> values);
 
 // Leaves acc in the residual.
 void Accumulate(float* residual, Span<const float> gradient);

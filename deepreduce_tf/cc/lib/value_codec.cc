@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "bfloat16.h"
+#include "collect.h"
 #include "deflate.h"
 #include "float16.h"
 #include "float_bits.h"
