@@ -12,7 +12,7 @@ from deepreduce_tf import ops
 from deepreduce_tf.error_feedback import ErrorFeedback, Slot, initialize, make_variable
 from deepreduce_tf.index_codecs import APPLICATION_CODEC, IndexCodec, Rice, SeededSupport
 from deepreduce_tf.sparsifiers import Selection, Sparsifier
-from deepreduce_tf.stage import check_integer, resolve_stage, serialize
+from deepreduce_tf.stage import agreement, check_integer, resolve_stage, serialize
 from deepreduce_tf.value_codecs import ValueCodec
 from horovod_ext import Bucket, Encoded, GatherCompressor, Telemetry
 
@@ -69,6 +69,8 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         self.sparsifier = resolve_stage("sparsifier", sparsifier, Sparsifier)
         self.index = resolve_stage("index", index, IndexCodec)
         self.value = resolve_stage("value", value, ValueCodec)
+        if isinstance(self.index, SeededSupport):
+            raise ValueError("`index` must be a codec that sends places; RandomK brings SeededSupport itself. Received: SeededSupport()")
         if not isinstance(error_feedback, bool):
             raise ValueError(f"`error_feedback` must be True or False. Received: error_feedback={error_feedback!r}")
         self.min_size = check_integer("min_size", min_size, 0, 2**31 - 1)
@@ -137,6 +139,9 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             selection.indices, selection.splits, plan.sizes, plan.shapes, seed, bucket.step
         )
         values = selection.values
+        if not plan.index.lossless:
+            with tf.control_dependencies([values]):
+                values = plan.values_at(indices, splits, residuals)
         # Stochastic rounding must not be the same on every rank, or its errors would not average out.
         noise = seed + (bucket.rank + 1) * 2**32 + bucket.number * 2**48
         value_code, value_splits, sent = self._encoder.encode(
@@ -172,7 +177,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         if built_in:
             indices, values, _ = ops.frame_decode(payloads, plan.sizes, plan.fingerprint, plan.widths, **codecs)
         else:
-            indices, values, splits = plan.decode_in_python(payloads, codecs)
+            indices, values, splits = plan.decode_in_python(payloads, bucket.ranks, codecs)
         if not plan.sparse:
             return plan.reshape(ops.scatter_sum(indices, values, splits, plan.sizes, scale, N=len(bucket.gradients)))
         return [plan.merge(indices, values * scale)]
@@ -234,7 +239,9 @@ class _Plan:
         self.fingerprint = self._fingerprint(bucket)
 
     def _fingerprint(self, bucket: Bucket) -> tf.Tensor:
-        config = self.compression.get_config()
+        c = self.compression
+        stages = [agreement(stage) for stage in (c.sparsifier, c.index, c.value)]
+        config = [*stages, c.error_feedback.enabled, c.min_size, c.bucket_bytes, c.seed]
         gradients = [[str(g.shape), label] for g, label in zip(bucket.gradients, bucket.labels, strict=True)]
         text = json.dumps([config, bucket.number, gradients], sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
@@ -245,6 +252,18 @@ class _Plan:
         (slices,) = self.gradients
         indices = tf.cast(slices.indices, tf.int32)
         return Selection(indices, tf.reshape(slices.values, [-1]), tf.stack([0, tf.size(indices, tf.int64)]))
+
+    def values_at(self, indices: tf.Tensor, splits: tf.Tensor, residuals: Sequence[tf.Variable]) -> tf.Tensor:
+        """What is at a support that the index codec changed, after selection. Where a gradient is not finite, nor is any of its values."""
+        acc = []
+        for i, gradient in enumerate(self.gradients):
+            flat = tf.reshape(gradient, [-1])
+            finite = tf.math.is_finite(flat)
+            total = tf.reshape(residuals[i].read_value(), [-1]) if residuals else flat
+            bad = tf.reduce_sum(tf.where(finite, tf.zeros_like(flat), flat))
+            acc.append(tf.where(tf.reduce_all(finite), total, bad))
+        starts = tf.repeat(tf.cumsum(self.sizes, exclusive=True), splits[1:] - splits[:-1])
+        return tf.gather(tf.concat(acc, 0), starts + tf.cast(indices, tf.int64))
 
     def reshape(self, sums: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         return [tf.reshape(total, shape) for total, shape in zip(sums, self.shapes, strict=True)]
@@ -257,19 +276,20 @@ class _Plan:
         rows = tf.gather(tf.reshape(values, tf.concat([[-1], self.shapes[0][1:]], 0)), order)
         return tf.IndexedSlices(tf.math.segment_sum(rows, segments), unique, slices.dense_shape)
 
-    def decode_in_python(self, payloads: tf.Tensor, codecs: dict[str, int]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def decode_in_python(self, payloads: tf.Tensor, ranks: tf.Tensor, codecs: dict[str, int]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """All ranks' places and values through the methods of the stages, one rank after the other."""
-        import horovod.tensorflow as hvd
 
-        ranks = hvd.size() if hvd.is_initialized() else 1
-        all_indices, all_values, all_counts = [], [], []
-        for rank in range(ranks):
+        def add_rank(rank, all_indices, all_values, all_counts):
             index_code, index_splits, value_code, value_splits, counts, seed, step = ops.frame_unpack(
                 payloads, self.sizes, self.fingerprint, self.widths, rank, **codecs
             )
             indices, _ = self.index.decode(index_code, index_splits, counts, self.sizes, self.shapes, seed, step)
-            all_indices.append(indices)
-            all_values.append(self.compression.value.decode(value_code, value_splits, counts * self.widths))
-            all_counts.append(counts)
-        splits = tf.concat([[0], tf.cumsum(tf.concat(all_counts, 0))], 0)
-        return tf.concat(all_indices, 0), tf.concat(all_values, 0), splits
+            values = self.compression.value.decode(value_code, value_splits, counts * self.widths)
+            pairs = ((all_indices, indices), (all_values, values), (all_counts, counts))
+            return (rank + 1, *(tf.concat(pair, 0) for pair in pairs))
+
+        none = (tf.zeros([], tf.int64), tf.zeros([0], tf.int32), tf.zeros([0], tf.float32), tf.zeros([0], tf.int64))
+        shapes = tuple(tf.TensorShape(shape) for shape in ([], [None], [None], [None]))
+        ranks = tf.cast(ranks, tf.int64)
+        _, indices, values, counts = tf.while_loop(lambda rank, *_: rank < ranks, add_rank, none, shapes, parallel_iterations=1)
+        return indices, values, tf.concat([[0], tf.cumsum(counts)], 0)

@@ -27,8 +27,15 @@ def _load():
             f"the op library of deepreduce_tf was built for TensorFlow {built_for}, but TensorFlow {tf.__version__} is installed. "
             "Build it again: `pip install --force-reinstall --no-deps .`."
         )
+    _check_cpu_level()
     _load_zlib_ng()
     return tf.load_op_library(library)
+
+
+def _check_cpu_level():
+    level = os.environ.get("DEEPREDUCE_CPU_LEVEL", "avx512")
+    if level not in ("portable", "avx2", "avx512"):
+        raise ImportError(f"DEEPREDUCE_CPU_LEVEL must be portable, avx2 or avx512. Received: DEEPREDUCE_CPU_LEVEL={level}")
 
 
 def _load_zlib_ng():

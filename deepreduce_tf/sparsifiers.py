@@ -9,7 +9,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from deepreduce_tf import ops
-from deepreduce_tf.stage import Stage, check_integer, register_stage
+from deepreduce_tf.stage import Stage, check_integer, is_variable, register_stage
 
 Schedule = Callable[[tf.Tensor], tf.Tensor]
 
@@ -63,7 +63,8 @@ class Sparsifier(Stage):
             acc = flat
             if residuals:
                 change = tf.where(usable, flat, tf.zeros_like(flat))
-                total = residuals[i].assign_add(tf.reshape(change, residuals[i].shape), read_value=True)
+                total = residuals[i] + tf.reshape(change, residuals[i].shape)
+                total = residuals[i].assign(tf.clip_by_value(total, tf.float32.min, tf.float32.max), read_value=True)
                 acc = tf.where(usable, tf.reshape(total, [-1]), flat)
             bad = tf.cast(tf.where(~finite)[:, 0], tf.int32)
             kept = tf.cond(usable, lambda acc=acc: self.keep(acc, step), lambda bad=bad: bad)
@@ -84,8 +85,14 @@ def _check_ratio(ratio: object) -> object:
     if isinstance(ratio, numbers.Real) and not isinstance(ratio, bool):
         if not 0 < ratio <= 1:
             raise ValueError(f"`ratio` must be in (0, 1]. Received: ratio={ratio!r}")
-    elif not (isinstance(ratio, tf.Variable) or callable(ratio) or hasattr(ratio, "value")):
-        raise ValueError(f"`ratio` must be a number in (0, 1], a variable or a schedule of the step. Received: ratio={ratio!r}")
+        return float(ratio)
+    scalar_variable = is_variable(ratio) and tuple(ratio.shape) == () and tf.as_dtype(ratio.dtype).is_floating
+    schedule = callable(ratio) and hasattr(ratio, "get_config") and not isinstance(ratio, type)
+    if not (scalar_variable or schedule):
+        raise ValueError(
+            "`ratio` must be a number in (0, 1], a scalar float variable, or a schedule: a callable of the step with `get_config`, like "
+            f"keras.optimizers.schedules.LearningRateSchedule. Received: ratio={ratio!r}"
+        )
     return ratio
 
 
@@ -95,9 +102,9 @@ def _ratio_at(ratio: object, step: tf.Tensor) -> tf.Tensor:
         return tf.constant(ratio, tf.float64)
     if isinstance(ratio, tf.Variable):
         return tf.cast(ratio.read_value(), tf.float64)
-    if callable(ratio):
-        return tf.cast(ratio(step), tf.float64)
-    return tf.cast(ratio.value, tf.float64)  # a Keras 3 variable
+    if is_variable(ratio):
+        return tf.cast(ratio.value, tf.float64)  # of Keras 3
+    return tf.cast(ratio(step), tf.float64)
 
 
 @register_stage
@@ -128,7 +135,8 @@ class TopK(Sparsifier):
         if self.warmup_steps == 0:
             return ratio
         progress = tf.minimum(tf.cast(step, tf.float64) / self.warmup_steps, 1.0)
-        return tf.maximum(ratio, self.warmup_ratio * tf.pow(ratio / self.warmup_ratio, progress))
+        warm = tf.maximum(ratio, self.warmup_ratio * tf.pow(ratio / self.warmup_ratio, progress))
+        return tf.where(ratio > 0, warm, ratio)  # what is out of range is refused as it is
 
     def select(self, gradients, residuals, seed, step):
         return Selection(*ops.top_k_select(gradients, [r.handle for r in residuals], self.ratio_at(step)))
@@ -162,9 +170,9 @@ class Threshold(Sparsifier):
     """
 
     def __init__(self, threshold: float = 1e-3):
-        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 < threshold < float("inf"):
-            raise ValueError(f"`threshold` must be a positive finite number. Received: threshold={threshold!r}")
-        self.threshold = threshold
+        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 < threshold <= float(tf.float32.max):
+            raise ValueError(f"`threshold` must be a positive number that float32 can hold. Received: threshold={threshold!r}")
+        self.threshold = float(threshold)
 
     def select(self, gradients, residuals, seed, step):
         # A float32 below the smallest one would become zero and keep everything.

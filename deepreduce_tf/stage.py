@@ -6,6 +6,9 @@ import importlib
 import inspect
 import re
 
+import numpy as np
+import tensorflow as tf
+
 _registry: dict[str, type[Stage]] = {}
 
 
@@ -45,6 +48,18 @@ def serialize(stage: Stage) -> dict[str, object]:
     return {"class_name": type(stage).__name__, "config": stage.get_config()}
 
 
+def agreement(stage: Stage) -> dict[str, object]:
+    """What all ranks must share of a stage: its configuration, without the values that variables happen to have."""
+    arguments = {name: getattr(stage, name) for name in inspect.signature(type(stage)).parameters}
+    config = {name: "variable" if is_variable(value) else _serialize(value) for name, value in arguments.items()}
+    return {"class_name": type(stage).__name__, "config": config}
+
+
+def is_variable(value: object) -> bool:
+    """Whether `value` is a variable of TensorFlow or Keras 3."""
+    return isinstance(value, tf.Variable) or (hasattr(value, "value") and hasattr(value, "assign"))
+
+
 def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     """A stage from a stage, a name or what `serialize` returned.
 
@@ -62,7 +77,9 @@ def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     name, config = (value.get("class_name"), value.get("config", {})) if isinstance(value, dict) else (value, {})
     stage_class = _registry.get(_key(name)) if isinstance(name, str) else None
     if stage_class is None or not issubclass(stage_class, kind):
-        raise ValueError(f"`{argument}` must be a {kind.__name__}, or the name of one: {', '.join(names)}. Received: {argument}={value!r}")
+        raise ValueError(
+            f"`{argument}` must be of class {kind.__name__}, or the name of one: {', '.join(names)}. Received: {argument}={value!r}"
+        )
     return stage_class.from_config(config)
 
 
@@ -71,8 +88,11 @@ def _serialize(value: object) -> object:
         return serialize(value)
     if hasattr(value, "get_config"):  # a learning-rate schedule of Keras 2 or 3
         return {"module": type(value).__module__, "class_name": type(value).__name__, "config": value.get_config()}
-    if hasattr(value, "numpy"):
-        return value.numpy().item()
+    if is_variable(value):
+        with tf.init_scope():  # a step may be being traced
+            return np.asarray(value.numpy()).item()
+    if isinstance(value, np.generic):
+        return value.item()
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
@@ -48,7 +48,7 @@ def exchange(
     """
     check_op(op)
     present = [i for i, gradient in enumerate(gradients) if gradient is not None]
-    owners = [variables[i] for i in present]
+    owners = _each_once([variables[i] for i in present])
     kept = [_prepare(gradients[i], variables[i], sparse_as_dense) for i in present]
     factor = prescale_factor * postscale_factor
     results: list[Gradient | None] = [None] * len(gradients)
@@ -61,6 +61,17 @@ def exchange(
     for i, gradient in zip(present, reduced, strict=True):
         results[i] = gradient
     return results
+
+
+def _each_once(variables: Sequence[object]) -> list[object]:
+    """A variable's state serves one gradient of an exchange: where it comes up again, it is None."""
+    seen: set[Hashable] = set()
+    result = []
+    for variable in variables:
+        key = id(variable) if isinstance(variable, tf.Variable) else variable
+        result.append(None if key in seen else variable)
+        seen.add(key)
+    return result
 
 
 def _prepare(gradient: Gradient, variable: object, sparse_as_dense: bool) -> Gradient:
@@ -116,25 +127,27 @@ class _Exchange:
         self.shapes = [_static_shape(g, v) for g, v in zip(gradients, variables, strict=True)]
         self.labels = [f"{names.leaf(v)} {g.dtype.name}" for g, v in zip(gradients, variables, strict=True)]
         self.slots = list(compression.slots(variables, self.shapes))
-        self.name = names.exchange_name(compression, self.slots, self.shapes)
-        self.small, self.buckets = self._plan(gradients)
+        self.name = names.exchange_name(compression, self.slots, self.shapes, self.process_set)
+        self.small, self.buckets = self._plan(gradients, variables)
 
-    def _plan(self, gradients: Sequence[Gradient]) -> tuple[list[int], list[list[int]]]:
+    def _plan(self, gradients: Sequence[Gradient], variables: Sequence[object]) -> tuple[list[int], list[list[int]]]:
         """Positions that are averaged densely, and positions of each bucket.
 
         Buckets go from the last variable to the first, the order in which back-propagation delivers, so that exchanging overlaps it.
+        Gradients that can have state, and gradients that cannot, do not share one.
         """
-        small, buckets, room = [], [], 0
+        small, buckets, room, kind = [], [], 0, None
         for i in reversed(range(len(gradients))):
             elements = _elements(self.shapes[i])
             if isinstance(gradients[i], tf.IndexedSlices):
                 buckets.append([i])
-                room = 0
+                room, kind = 0, None
             elif elements is not None and (elements < self.compression.min_size or elements == 0):
                 small.append(i)
             else:
                 size = 4 * (elements or 0)
-                if size > room or not buckets:
+                before, kind = kind, (variables[i] is None, elements is None)
+                if size > room or not buckets or kind != before:
                     buckets.append([])
                     room = self.compression.bucket_bytes
                 buckets[-1].append(i)
@@ -147,21 +160,25 @@ class _Exchange:
 
     def _run(self, gradients: Sequence[Gradient]) -> list[Gradient]:
         ranks = mpi_ops.size_op(process_set_id=self.process_set.process_set_id)
-        scale = tf.constant(self.factor, tf.float32)
+        scale = tf.constant(self.factor, tf.float64)
         if self.average:
-            scale /= tf.cast(ranks, tf.float32)
+            scale /= tf.cast(ranks, tf.float64)
         step = self.compression.step(self.slots)
         results: list[Gradient | None] = [None] * len(gradients)
         done: list[object] = []
         encoded, clocks = [], []
+        # A rank with another plan has other messages. That shows in the first one, whatever it is; so the others wait for it, or one that
+        # this rank sends and another does not would keep the error from coming out.
+        first: list[tf.Tensor] = []
         for number, positions in enumerate(self.buckets):
-            outputs, sent, times, operations = self._exchange_bucket(gradients, positions, number, step, scale)
+            outputs, sent, times, operations = self._exchange_bucket(gradients, positions, number, step, ranks, scale, first)
+            first = first or tf.nest.flatten(outputs, expand_composites=True)
             encoded.append(sent)
             clocks.append(times)
             done += operations
             for i, output in zip(positions, outputs, strict=True):
                 results[i] = self._restore(output, gradients[i])
-        for i, output in self._average_small(gradients, step, scale):
+        for i, output in self._average_small(gradients, step, scale, first):
             results[i] = output
         telemetry = self._telemetry(gradients, clocks)
         with tf.control_dependencies([r.values if isinstance(r, tf.IndexedSlices) else r for r in results]):
@@ -171,7 +188,7 @@ class _Exchange:
         with tf.control_dependencies([operation for operation in done if operation is not None]):
             return [tf.nest.map_structure(tf.identity, result, expand_composites=True) for result in results]
 
-    def _exchange_bucket(self, gradients, positions, number, step, scale):
+    def _exchange_bucket(self, gradients, positions, number, step, ranks, scale, after):
         inputs = [_to_float32(gradients[i]) for i in positions]
         started = _clock(inputs)
         with tf.control_dependencies([started]):
@@ -183,24 +200,25 @@ class _Exchange:
             step=step,
             rank=tf.cast(mpi_ops.rank_op(), tf.int64),
             number=number,
+            ranks=ranks,
         )
         sent: Encoded = self.compression.encode(bucket)
         coded = _clock([sent.payload])
-        with tf.control_dependencies([coded]):
+        with tf.control_dependencies([coded, *after]):
             payload = tf.identity(sent.payload)
         payloads = hvd.allgather(
             payload, name=f"HorovodAllgather_{self.name}_{number}", ignore_name_scope=True, process_set=self.process_set
         )
         gathered = _clock([payloads])
-        with tf.control_dependencies([payloads]):
+        with tf.control_dependencies([_require(tf.size(payloads) >= 0)]):
             commits = list(sent.commit())
         with tf.control_dependencies([gathered]):
             payloads = tf.identity(payloads)
-        outputs = self.compression.decode(payloads, bucket, scale)
+        outputs = self.compression.decode(payloads, bucket, tf.cast(scale, tf.float32))
         decoded = _clock(outputs)
         return outputs, sent, (started, coded, gathered, decoded), commits
 
-    def _average_small(self, gradients, step, scale):
+    def _average_small(self, gradients, step, scale, after):
         """Horovod's own dense way, all small gradients of a dtype in one message."""
         for dtype in (tf.float32, tf.float64):
             positions = [i for i in self.small if (gradients[i].dtype == tf.float64) == (dtype == tf.float64)]
@@ -208,15 +226,20 @@ class _Exchange:
                 continue
             parts = [tf.reshape(tf.cast(gradients[i], dtype), [-1]) for i in positions]
             # A message that is constant on one rank only would be folded away there; the step, read from a variable, prevents that.
-            message = tf.concat([*parts, tf.cast(step, dtype)[None]], 0)
+            with tf.control_dependencies(after):
+                message = tf.concat([*parts, tf.cast(step, dtype)[None]], 0)
             total = mpi_ops._allreduce(
                 message,
-                name=f"HorovodAllreduce_{self.name}_{dtype.name}",
+                # The first message has one name on all ranks. One that gathers under it where another reduces is an error at once.
+                name=f"HorovodAllreduce_{self.name}_{dtype.name}" if after else f"HorovodAllgather_{self.name}_0",
                 op=hvd.Sum,
                 ignore_name_scope=True,
                 process_set=self.process_set,
             )
+            after = after or [total]
             reduced = tf.split(total * tf.cast(scale, dtype), [*(self.shapes[i].num_elements() for i in positions), 1])
+            with tf.control_dependencies([_require(total[-1] >= 0)]):
+                reduced = [tf.identity(value) for value in reduced]
             for i, value in zip(positions, reduced, strict=False):
                 yield i, tf.cast(tf.reshape(value, self.shapes[i]), gradients[i].dtype)
 
@@ -248,6 +271,14 @@ def _to_float32(gradient: Gradient) -> Gradient:
     return tf.cast(gradient, tf.float32)
 
 
+def _require(received: tf.Tensor) -> tf.Operation:
+    """An op with a side effect that needs a boolean, true in any case, made of what was received.
+
+    Horovod's ops have none to TensorFlow, which removes them, control dependencies or not, on a rank that happens to use no result.
+    """
+    return tf.raw_ops.Assert(condition=received, data=[received])
+
+
 def _clock(after: Sequence[Gradient]) -> tf.Tensor:
     """The time at which all of these are there."""
     with tf.control_dependencies(tf.nest.flatten(after, expand_composites=True)):
@@ -258,8 +289,9 @@ def _trace(compression, gradients, variables, *options) -> list[Gradient]:
     return _Exchange(compression, gradients, variables, *options)(gradients)
 
 
-# Traced exchanges of eager calls, kept by what they exchange, and dropped with it.
-_functions: dict[Hashable, Callable] = {}
+# The attribute of a compressor that holds its traced exchanges of eager calls, by what they exchange. There, and not in a dictionary of
+# this module, because each of them holds its compressor and would keep it alive.
+_FUNCTIONS = "_exchange_functions"
 
 
 def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
@@ -267,10 +299,18 @@ def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
     owners = [variable for variable in variables if isinstance(variable, tf.Variable)]
     identities = tuple(id(variable) if isinstance(variable, tf.Variable) else variable for variable in variables)
     kinds = tuple((type(g), g.dtype, str(_static_shape(g, v))) for g, v in zip(gradients, variables, strict=True))
-    key = (id(compression), identities, kinds, options)
-    if key not in _functions:
+    key = (identities, kinds, options)
+    functions = vars(compression).setdefault(_FUNCTIONS, {})  # by way of vars, so that no checkpoint follows it
+    if key not in functions:
         plan = _Exchange(compression, gradients, variables, *options)
-        _functions[key] = tf.function(plan.__call__, reduce_retracing=True)
-        for owner in [compression, *owners]:
-            weakref.finalize(owner, _functions.pop, key, None)
-    return _functions[key](gradients)
+        functions[key] = tf.function(plan.__call__, reduce_retracing=True)
+        for owner in owners:
+            weakref.finalize(owner, _forget, weakref.ref(compression), key)
+    return functions[key](gradients)
+
+
+def _forget(owner: weakref.ref, key: Hashable) -> None:
+    """Drops the function of a variable that is gone."""
+    compression = owner()
+    if compression is not None:
+        vars(compression)[_FUNCTIONS].pop(key, None)

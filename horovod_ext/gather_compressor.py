@@ -23,6 +23,7 @@ class Bucket:
         step: scalar int64 tensor: how often these gradients were exchanged before.
         rank: scalar int64 tensor: rank of this process.
         number: position of this bucket among those of one exchange.
+        ranks: scalar int32 tensor: how many ranks take part, which is how many payloads come back.
     """
 
     gradients: Sequence[tf.Tensor | tf.IndexedSlices]
@@ -31,6 +32,7 @@ class Bucket:
     step: tf.Tensor
     rank: tf.Tensor
     number: int
+    ranks: tf.Tensor | int = 1
 
 
 @dataclasses.dataclass(frozen=True)

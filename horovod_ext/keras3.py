@@ -10,7 +10,8 @@ from typing import Any
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from horovod_ext import seams, slices, xla
+from horovod_ext import dense, seams, slices, xla
+from horovod_ext.gather_compressor import GatherCompressor
 from horovod_ext.keras_version import keras3, tensorflow_variable
 
 
@@ -127,7 +128,7 @@ def distribute(
     if isinstance(optimizer, _Distributed):
         raise ValueError("hvd.DistributedOptimizer expects an optimizer that is not distributed yet. Received one that is. Wrap it once.")
     name = name or f"Distributed{type(optimizer).__name__}"
-    options = (name, device_dense, device_sparse, compression, sparse_as_dense, op, gradient_predivide_factor)
+    make = hvd._make_allreduce_grads_fn if isinstance(compression, GatherCompressor) else dense.reducer
     config = optimizer.get_config()
     if accumulate != optimizer.gradient_accumulation_steps:
         config["gradient_accumulation_steps"] = accumulate
@@ -137,7 +138,7 @@ def distribute(
     distributed = _distributed_class(type(optimizer)).from_config(config)
     distributed._horovod = _Exchange(
         name=name,
-        reduce=_reduce(groups, lambda groups: hvd._make_allreduce_grads_fn(*options, groups, process_set)),
+        reduce=make(name, device_dense, device_sparse, compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set),
         process_set=process_set,
         # Keras averages what it accumulates, Horovod sums it unless told otherwise.
         gradient_scale=float(backward_passes_per_step) if backward_passes_per_step > 1 and not average_aggregated_gradients else 1.0,
@@ -204,28 +205,6 @@ def _copy_state(source: Any, target: Any) -> None:
         new.assign(old)
     # Keras counts micro-batches; the schedule goes by updates.
     target._iterations.assign(source.iterations * (target.gradient_accumulation_steps or 1))
-
-
-def _reduce(groups: Any, make: Callable[[Any], Callable]) -> Callable[[list, list], list]:
-    """Resolves groups given as lists of variables here: Horovod finds a group's members by name, and Keras 3's names are not unique."""
-    if not isinstance(groups, list):
-        return make(groups)
-    number = {tensorflow_variable(v).ref(): i for i, group in enumerate(groups) for v in group}
-    together, alone = make(1), make(None)
-
-    def reduce(gradients: list, variables: list) -> list:
-        members: dict[int | None, list[int]] = {}
-        for position, variable in enumerate(variables):
-            members.setdefault(number.get(variable.ref()), []).append(position)
-        result = list(gradients)
-        for group, positions in members.items():
-            one = alone if group is None else together
-            reduced = one([gradients[p] for p in positions], [variables[p] for p in positions])
-            for position, gradient in zip(positions, reduced, strict=True):
-                result[position] = gradient
-        return result
-
-    return reduce
 
 
 def _merged(gradient: Any) -> Any:

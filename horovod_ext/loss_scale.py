@@ -11,7 +11,7 @@ from typing import Any
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from horovod_ext import keras3, seams, xla
+from horovod_ext import dense, keras3, seams, xla
 from horovod_ext.keras_version import is_keras3_optimizer
 from horovod_ext.keras_version import keras3 as keras3_module
 
@@ -118,10 +118,8 @@ def _plus(gradient: Any, number: tf.Tensor) -> Any:
 def _on_all_ranks(flag: tf.Tensor, gradients: list, process_set: hvd.ProcessSet) -> tf.Tensor:
     """Whether a boolean is true on every rank. The gradients give the message a name that all ranks arrive at."""
     shapes = ",".join(str(gradient.shape) for gradient in gradients)
-    # TensorFlow may fold the reduction of a constant, and merge it with another's; it cannot do so for a placeholder.
-    failed = tf.compat.v1.placeholder_with_default(tf.cast(tf.logical_not(flag), tf.float32), [])
     failures = hvd._allreduce(
-        failed,
+        dense.unfoldable(tf.cast(tf.logical_not(flag), tf.float32)),
         name=f"HorovodAllreduce_finite_{zlib.crc32(shapes.encode()):08x}",
         op=hvd.Sum,
         ignore_name_scope=True,

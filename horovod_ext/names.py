@@ -12,6 +12,7 @@ import weakref
 import zlib
 from collections.abc import Sequence
 
+import horovod.tensorflow as hvd
 import tensorflow as tf
 
 # crc32 of the shapes -> number of exchanges of that kind so far
@@ -19,10 +20,20 @@ _used: dict[int, int] = {}
 _names: dict[tuple, str] = {}
 
 
-def exchange_name(owner: object, slots: Sequence[object], shapes: Sequence[tf.TensorShape]) -> str:
-    """The name of the exchange of these slots: always the same for the same `owner` and slots, the n-th of its shapes on every rank."""
-    crc = zlib.crc32(";".join(str(shape) for shape in shapes).encode())
-    key = (id(owner), tuple(id(slot) for slot in slots), crc)
+def exchange_name(
+    owner: object,
+    slots: Sequence[object],
+    shapes: Sequence[tf.TensorShape],
+    process_set: hvd.ProcessSet = hvd.global_process_set,
+) -> str:
+    """The name of the exchange of these slots: always the same for the same `owner` and slots, the n-th of its shapes on every rank.
+
+    Each process set counts for itself: ranks outside it do not take part, and would be behind in a common count.
+    """
+    ranks = "" if process_set is hvd.global_process_set else f" of ranks {process_set.ranks}"
+    crc = zlib.crc32((";".join(str(shape) for shape in shapes) + ranks).encode())
+    # Texts by value: whether two equal ones are one object is chance, and would differ from rank to rank.
+    key = (id(owner), tuple(slot if slot is None or isinstance(slot, str) else id(slot) for slot in slots), crc)
     if key not in _names:
         n = _used.get(crc, 0)
         _used[crc] = n + 1

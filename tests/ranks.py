@@ -12,6 +12,8 @@ import horovod.tensorflow.keras as hvd_tensorflow_keras  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from whole_compressor import Whole  # noqa: E402
 
+from deepreduce_tf import DeepReduce, TopK  # noqa: E402
+
 ONLY_RANK_0 = hvd.ProcessSet([0])
 hvd.init(process_sets=[ONLY_RANK_0])
 
@@ -22,12 +24,17 @@ def path(request):
     return {"horovod.tensorflow": hvd, "horovod.keras": hvd_keras, "horovod.tensorflow.keras": hvd_tensorflow_keras}[request.param]
 
 
-COMPRESSIONS = {"none": lambda: hvd.Compression.none, "fp16": lambda: hvd.Compression.fp16, "gathered": Whole}
+COMPRESSIONS = {
+    "none": lambda: hvd.Compression.none,
+    "fp16": lambda: hvd.Compression.fp16,
+    "gathered": Whole,
+    "deepreduce": lambda: DeepReduce(TopK(ratio=1.0), value="float32", min_size=0),
+}
 
 
-@pytest.fixture(params=["none", "gathered"])
+@pytest.fixture(params=["none", "gathered", "deepreduce"])
 def compression(request):
-    """One that stock Horovod has, and one that gathers; `fp16` too where a test asks for it."""
+    """One that stock Horovod has, one that gathers, and DeepReduce without loss; `fp16` too where a test asks for it."""
     return COMPRESSIONS[request.param]()
 
 

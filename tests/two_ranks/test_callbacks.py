@@ -39,6 +39,15 @@ def test_broadcast_gives_all_ranks_the_weights_and_slots_of_the_root(callbacks, 
     assert_equal_on_both_ranks(*model.get_weights(), *model.optimizer.variables)
 
 
+def test_broadcast_reaches_a_rank_that_built_another_model_before(callbacks, assert_equal_on_both_ranks):
+    if RANK == 0:
+        model_of([keras.layers.Dense(4)], keras.optimizers.Adam(0.01)).optimizer.build([keras.Variable([0.0])])
+    keras.utils.set_random_seed(RANK)
+    model = model_of([keras.layers.Dense(2)], hvd.DistributedOptimizer(keras.optimizers.Adam(0.01), compression=Whole()))
+    fit(model, [callbacks.BroadcastGlobalVariablesCallback(0)], epochs=2)
+    assert_equal_on_both_ranks(*model.get_weights(), *model.optimizer.variables)
+
+
 def test_broadcast_leaves_what_the_compressor_keeps_alone(callbacks):
     compression = Whole()
     compression.residual = tf.Variable(1.0 * RANK)

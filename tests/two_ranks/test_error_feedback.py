@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import weakref
 
 import horovod.tensorflow as hvd
 import keras
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import horovod_ext.exchange
 from deepreduce_tf import (
     QSGD,
     BFloat16,
@@ -46,9 +46,7 @@ def average(compression, gradient, variable):
 
 def noise(step, shapes=SHAPES):
     """Gradients that differ by rank and step."""
-    return [
-        tf.random.stateless_normal(shape, seed=tf.stack([tf.cast(step, tf.int32), 100 * RANK + i])) for i, shape in enumerate(shapes)
-    ]
+    return [tf.random.stateless_normal(shape, seed=tf.stack([tf.cast(step, tf.int32), 100 * RANK + i])) for i, shape in enumerate(shapes)]
 
 
 def residuals(compression):
@@ -161,8 +159,6 @@ def test_variables_that_are_gone_take_their_residuals_and_traces_with_them():
     compression = top_1()
     kept = tf.Variable(tf.zeros(3))
     average(compression, [3.0, 2.0, 0.0], kept)
-    gc.collect()
-    functions = len(horovod_ext.exchange._functions)
     for _ in range(3):
         gone = [tf.Variable(tf.zeros(3)), tf.Variable(tf.zeros(5))]
         with tf.GradientTape() as tape:
@@ -172,18 +168,18 @@ def test_variables_that_are_gone_take_their_residuals_and_traces_with_them():
         del gone, tape, loss
         gc.collect()
         assert len(residuals(compression)) == 1
-    assert len(horovod_ext.exchange._functions) == functions
+    assert len(compression._exchange_functions) == 1
     assert average(compression, [3.0, 2.0, 0.0], kept).numpy().tolist() == [0, 4, 0]
 
 
-def test_a_compressor_that_is_gone_takes_its_traces_with_it():
-    variable = tf.Variable(tf.zeros(3))
+def test_a_compressor_that_is_gone_is_freed_though_its_variables_live():
+    variable, compression = tf.Variable(tf.zeros(3)), top_1()
+    average(compression, [3.0, 2.0, 0.0], variable)
+    gone, residual = weakref.ref(compression), weakref.ref(*compression.error_feedback.residuals().values())
+    del compression
     gc.collect()
-    functions = len(horovod_ext.exchange._functions)
-    for _ in range(3):
-        assert average(top_1(), [3.0, 2.0, 0.0], variable).numpy().tolist() == [3, 0, 0]
-    gc.collect()
-    assert len(horovod_ext.exchange._functions) == functions
+    assert gone() is None
+    assert residual() is None
 
 
 class Training:
@@ -216,7 +212,7 @@ def test_a_restored_training_continues_to_the_bit(tmp_path, restored, assert_equ
     continued = Training()
     if restored == "after some steps":
         continued.run(range(20, 23))
-    status = continued.checkpoint.restore(path)
+    status = continued.checkpoint.read(path)
     continued.run(range(5, 10))
     status.assert_consumed()
     assert continued.bits() == straight.bits()
@@ -233,7 +229,7 @@ def test_reset_forgets_what_was_not_sent():
     assert average(compression, [3.0, 2.0, 0.0], variable).numpy().tolist() == [3, 0, 0]
 
 
-# Many steps of noise.
+# Many steps of noise. Compressors with one graph between them share Horovod's cycles, and the tracing of the noise.
 
 VALUES = [
     Float32(),
@@ -244,56 +240,53 @@ VALUES = [
     LogQuantizer(bits=2),
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
-SPARSIFIERS = [TopK(0.1), TopK(0.01), RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()]
+PAIRS = [
+    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice()]),
+    *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
+]
 
 
-def run_noise(compressions, shapes=SHAPES, steps=STEPS):
-    """Exchanges noise by each compressor in one graph, and adds up what came, for each compressor and shape.
+def run_noise(compressions, variables, steps=STEPS):
+    """Exchanges noise by each compressor, and adds up what came.
 
     Returns:
-        The bits of all results of all steps, mixed; the sum of the results; the sum of this rank's gradients; the mean of their norm.
+        For each compressor the bits of all results of all steps, mixed, and the sum of the results; the sum of this rank's gradients; the
+        mean of their norm.
     """
-    variables = [tf.Variable(tf.zeros(shape)) for shape in shapes]
+
+    def flat(tensors):
+        return tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], 0)
 
     @tf.function
     def run():
-        bits = [[tf.zeros(shape, tf.int64) for shape in shapes] for _ in compressions]
-        sums = [[tf.zeros(shape, tf.float64) for shape in shapes] for _ in compressions]
-        total = [tf.zeros(shape, tf.float64) for shape in shapes]
-        norm = tf.zeros([])
+        size = sum(variable.shape.num_elements() for variable in variables)
+        total, norm = tf.zeros([size], tf.float64), tf.zeros([])
+        bits, sums = tf.zeros([len(compressions), size], tf.int64), tf.zeros([len(compressions), size], tf.float64)
         for step in tf.range(steps):
-            gradients = noise(step, shapes)
-            results = [exchange(compression, gradients, variables, op=hvd.Sum) for compression in compressions]
-            bits = [
-                [31 * b + tf.cast(tf.bitcast(r, tf.int32), tf.int64) for b, r in zip(*pair, strict=True)]
-                for pair in zip(bits, results, strict=True)
-            ]
-            sums = [[s + tf.cast(r, tf.float64) for s, r in zip(*pair, strict=True)] for pair in zip(sums, results, strict=True)]
-            total = [t + tf.cast(g, tf.float64) for t, g in zip(total, gradients, strict=True)]
+            gradients = noise(step, [variable.shape for variable in variables])
+            results = tf.stack([flat(exchange(compression, gradients, variables, op=hvd.Sum)) for compression in compressions])
+            bits = 31 * bits + tf.cast(tf.bitcast(results, tf.int32), tf.int64)
+            sums += tf.cast(results, tf.float64)
+            total += tf.cast(flat(gradients), tf.float64)
             norm += tf.linalg.global_norm(gradients) / steps
         return bits, sums, total, norm
 
-    bits, sums, total, norm = run()
-    kept = [residuals(compression) for compression in compressions]
-    return bits, sums, total, norm.numpy(), kept
+    return run()
 
 
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-@pytest.mark.parametrize("sparsifier", SPARSIFIERS, ids=repr)
-def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, value, assert_equal_on_both_ranks):
-    compressions = [DeepReduce(sparsifier, index, value, min_size=0) for index in (FixedWidth(), Bitmap(), Rice())]
-    bits, sums, total, norm, kept = run_noise(compressions)
-    assert_equal_on_both_ranks(*(b.numpy() for each in bits for b in each))
-    for other in bits[1:]:  # all index codecs are lossless
-        for a, b in zip(bits[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
-    everything = [hvd.allreduce(t, op=hvd.Sum).numpy() for t in total]
-    for arrived, left in zip(sums, kept, strict=True):
-        for gradient, sent, residual in zip(everything, arrived, left, strict=True):
-            owed = hvd.allreduce(tf.cast(residual, tf.float64), op=hvd.Sum)
-            np.testing.assert_allclose(sent.numpy() + owed.numpy(), gradient, rtol=0, atol=1e-6 * STEPS)
-    ratio = np.sqrt(sum(np.sum(np.square(r, dtype="float64")) for r in kept[0])) / norm
-    print(f"residual / gradient norm after {STEPS} steps: {ratio:.2f} with {compressions[0]}")
-    if sparsifier not in (TopK(0.01), RandomK(0.01)):
-        assert ratio < 10
+@pytest.mark.parametrize(("sparsifier", "index"), PAIRS, ids=repr)
+def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, index, assert_equal_on_both_ranks):
+    compressions = [DeepReduce(sparsifier, index, value, min_size=0) for value in VALUES]
+    variables = [tf.Variable(tf.zeros(shape)) for shape in SHAPES[:4]]
+    bits, sums, total, norm = run_noise(compressions, variables)
+    assert_equal_on_both_ranks(bits)
+    everything = hvd.allreduce(total, op=hvd.Sum)
+    for compression, sent in zip(compressions, sums, strict=True):
+        residual = np.concatenate([value.ravel() for value in residuals(compression)])
+        owed = hvd.allreduce(residual.astype("float64"), op=hvd.Sum)
+        np.testing.assert_allclose(sent + owed, everything, rtol=0, atol=1e-6 * STEPS, err_msg=repr(compression))
+        ratio = np.linalg.norm(residual.astype("float64")) / norm
+        print(f"residual / gradient norm after {STEPS} steps: {ratio:.2f} with {compression}")
+        # Rounding to one level is no contraction of what RandomK keeps.
+        if sparsifier == TopK(0.1) or (sparsifier == RandomK(0.1) and compression.value not in (QSGD(2), QSGD(2, "l2"))):
+            assert ratio < 10, compression

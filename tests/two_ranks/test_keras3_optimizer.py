@@ -38,7 +38,7 @@ def one_step(optimizer, *gradients):
     return [np.asarray(v) for v in variables]
 
 
-@pytest.mark.parametrize("compression", ["none", "fp16", "gathered"], indirect=True)
+@pytest.mark.parametrize("compression", ["none", "fp16", "gathered", "deepreduce"], indirect=True)
 def test_fit_trains_on_the_data_of_both_ranks(path, compression, tolerance, assert_equal_on_both_ranks):
     model = fit(path.DistributedOptimizer(keras.optimizers.SGD(0.1, momentum=0.5), compression=compression), steps=6)
     weights = model.get_weights()[0]
@@ -134,11 +134,11 @@ def test_local_layers_of_a_partial_optimizer_stay_on_their_rank(compression):
     assert [float(k[0, 0]) for k in kernels] == [-(1.0 + 2.0 * RANK) / 2, -2.0]
 
 
-def test_a_rank_that_built_another_model_first_pairs_with_the_others(assert_equal_on_both_ranks):
+def test_a_rank_that_built_another_model_first_pairs_with_the_others(compression, assert_equal_on_both_ranks):
     if RANK == 1:  # shifts the numbers that Keras puts into names
         keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).compile(keras.optimizers.SGD(), loss="mse")
         keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))
-    optimizer = hvd.DistributedOptimizer(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1)), compression=Whole())
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1)), compression=compression)
     model = fit(optimizer, steps=2)
     np.testing.assert_allclose(model.get_weights()[0], linear_model.train([0, 1], 2), atol=1e-5)
     assert_equal_on_both_ranks(*model.get_weights())
@@ -166,6 +166,9 @@ def test_two_optimizers_in_one_step_do_not_mix(compression):
 def test_only_members_of_the_process_set_exchange(compression, only_rank_0):
     optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(1.0), compression=compression, process_set=only_rank_0)
     assert one_step(optimizer, [1.0 + 2.0 * RANK])[0].tolist() == [-1.0 - 2.0 * RANK]
+    # What only some ranks exchanged must not shift the names of what all exchange next.
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(1.0), compression=compression)
+    assert one_step(optimizer, [1.0 + 2.0 * RANK])[0].tolist() == [-2.0]
 
 
 @pytest.mark.parametrize("sparse_as_dense", [False, True])

@@ -47,7 +47,7 @@ def test_these_are_keras_2_optimizers(optimizers):
     assert issubclass(optimizers.SGD, tf_keras.optimizers.Optimizer | tf_keras.optimizers.legacy.Optimizer)
 
 
-@pytest.mark.parametrize("compression", ["none", "fp16", "gathered"], indirect=True)
+@pytest.mark.parametrize("compression", ["none", "fp16", "gathered", "deepreduce"], indirect=True)
 def test_fit_trains_on_the_data_of_both_ranks(path, optimizers, compression, tolerance, assert_equal_on_both_ranks):
     model, _ = fit(path.DistributedOptimizer(optimizers.SGD(0.1, momentum=0.5), compression=compression), epochs=6)
     weights = model.get_weights()[0]

@@ -27,10 +27,6 @@ class Residuals {
     }
     variables_.resize(sizes.size());
     for (size_t i = 0; i < sizes.size(); ++i) {
-      if (handles[static_cast<int>(i)].NumElements() != 1) {
-        return absl::InvalidArgumentError(absl::StrCat("`residuals` must be handles of variables. Received: shape=",
-                                                       handles[static_cast<int>(i)].shape().DebugString(), " at segment ", i));
-      }
       status = LookupResource(context, tensorflow::HandleFromInput(context, first + static_cast<int>(i)), &variables_[i]);
       if (status.ok()) status = Check(i, sizes[i]);
       if (!status.ok()) return status;

@@ -135,8 +135,8 @@ DEEPREDUCE_AVX512 DEEPREDUCE_INLINE size_t CollectAvx512Body(float* residual, co
       _mm512_mask_storeu_ps(residual + i, valid, acc);
     }
     const __mmask16 large = _mm512_mask_cmpge_epu32_mask(valid, _mm512_and_si512(_mm512_castps_si512(acc), magnitude), bound);
-    if (large == 0) continue;
-    // Compress into a register and store whole: compressing straight to memory is many times slower on some CPUs.
+    // Always, since whether a place is kept is hard to predict. Compress into a register and store whole: compressing straight to memory is
+    // many times slower on some CPUs.
     const __m512i places = _mm512_add_epi32(lanes, _mm512_set1_epi32(first + static_cast<int32_t>(i)));
     _mm512_storeu_si512(indices + found, _mm512_maskz_compress_epi32(large, places));
     _mm512_storeu_ps(kept + found, _mm512_maskz_compress_ps(large, acc));

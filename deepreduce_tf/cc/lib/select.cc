@@ -77,8 +77,10 @@ Ranked RankthLargest(Span<T> all, int64_t rank, std::vector<uint32_t>* bin) {
   constexpr int kShift = 19;
   constexpr uint32_t kBins = (0x7fffffffu >> kShift) + 1;
   const auto magnitude = [&](size_t i) {
-    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, const float>) return Magnitude(all[i]);
-    else return all[i];
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, const float>)
+      return Magnitude(all[i]);
+    else
+      return all[i];
   };
   uint32_t histograms[2][kBins] = {};  // two, since neighbours often meet in one bin and would wait for each other
   for (size_t i = 0; i < all.size; ++i) ++histograms[i & 1][magnitude(i) >> kShift];
