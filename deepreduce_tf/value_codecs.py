@@ -109,8 +109,9 @@ class QSGD(_OpValueCodec):
     Args:
         bits: bits per value, 2 to 8, sign included.
         norm: the scale: `"max"`, the largest magnitude, or `"l2"`, the paper's, whose error is several times larger at the same size.
-            With `"l2"` and 5 bits or fewer the rounding noise may exceed the values; under error feedback, which would not survive that,
-            what is sent is then scaled by 1 / (1 + w), w = min(512 / s^2, sqrt(512) / s) with s levels.
+            At few bits rounding noise may exceed the values, which error feedback would not survive. Under it, `"max"` with 3 bits or
+            fewer rounds to nearest, and what `"l2"` sends with 5 bits or fewer is scaled by 1 / (1 + w), w = min(512 / s^2, sqrt(512) / s)
+            with s levels.
     """
 
     shrinks = False

@@ -288,5 +288,5 @@ def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsi
         ratio = np.linalg.norm(residual.astype("float64")) / norm
         print(f"residual / gradient norm after {STEPS} steps: {ratio:.2f} with {compression}")
         # Rounding to one level is no contraction of what RandomK keeps.
-        if sparsifier == TopK(0.1) or (sparsifier == RandomK(0.1) and compression.value not in (QSGD(2), QSGD(2, "l2"))):
+        if sparsifier == TopK(0.1) or (sparsifier == RandomK(0.1) and compression.value != QSGD(2, "l2")):
             assert ratio < 10, compression

@@ -43,9 +43,14 @@ float Shrinkage(const ValueOptions& options) {
   return root < 1.0 ? 1.0f : static_cast<float>(1.0 / (1.0 + std::min(root * root, root)));
 }
 
-// 32 random bits a value. Blocks are even, so a pair never straddles two.
-void MakeNoise(uint64_t key, size_t first, uint64_t* noise) {
-  for (size_t i = 0; i < kBlock / 2; ++i) noise[i] = RandomBits(key, first / 2 + i);
+// Whether to round to nearest: an error no larger than the value, where noise between few levels could exceed the values.
+bool RoundsToNearest(const ValueOptions& options) { return options.contraction && !options.l2_norm && options.bits <= 3; }
+
+// 32 random bits a value, or one half each. Blocks are even, so a pair never straddles two.
+void MakeNoise(const ValueOptions& options, size_t first, uint64_t* noise) {
+  constexpr uint64_t kHalves = 0x8000000080000000ull;
+  const bool nearest = RoundsToNearest(options);
+  for (size_t i = 0; i < kBlock / 2; ++i) noise[i] = nearest ? kHalves : RandomBits(options.noise_key, first / 2 + i);
 }
 
 // Level = |v| / step, rounded up with a probability of the fraction. Fixed point with 23 bits, so rounding is exact.
@@ -93,7 +98,7 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
       scale = 0;
       std::fill_n(levels, n, uint8_t{0});
     } else {
-      MakeNoise(options.noise_key, first, pairs);
+      MakeNoise(options, first, pairs);
       std::memcpy(noise, pairs, sizeof noise);
       Quantize(block, grid, grid.Step(norm), noise, levels);
     }

@@ -21,7 +21,8 @@ struct ValueOptions {
   int level = 6;           // Deflate: 1 to 9
   uint64_t noise_key = 0;  // QSGD: stochastic rounding; differs by seed, step, rank and segment (StreamKey of random.h)
   const DeflateFunctions* deflate = nullptr;
-  // QSGD, l2 norm: shrink results where rounding noise may exceed the values (5 bits and fewer), as error feedback requires.
+  // QSGD at few bits, where rounding noise may exceed the values: shrink them (l2 norm) or round to nearest (max norm), as error feedback
+  // requires.
   bool contraction = false;
 };
 
