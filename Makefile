@@ -1,6 +1,6 @@
 # Two commands do everything: `make train` and `make test`. See README.md.
 PYTHON ?= python3.11
-TF_VERSION := 2.21.0
+TF_VERSION := $(shell sed -n 's/^tensorflow-cpu==\([0-9.]*\).*/\1/p' tests/requirements.txt)
 HOROVOD_VERSION := 0.28.1
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deepreduce-tf
 RANKS ?= 2
@@ -31,7 +31,7 @@ HOROVOD_CACHE = $(CACHE)/horovod-$(HOROVOD_VERSION)-tensorflow-$(TF_VERSION)-$(P
 
 .PHONY: ops
 ops: .venv/.horovod
-	@$(MAKE) --no-print-directory -s -C deepreduce_tf/cc ops PYTHON=$(CURDIR)/.venv/bin/python -j$(shell nproc)
+	@$(MAKE) --no-print-directory -s -C deepreduce_tf/cc ops PYTHON=$(CURDIR)/.venv/bin/python TF_STAMP=$(CURDIR)/.venv/.horovod -j$(shell nproc)
 
 # Editable: the checkout itself is what the environment imports.
 .venv/.package: .venv/.horovod setup.py pyproject.toml

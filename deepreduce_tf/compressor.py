@@ -77,7 +77,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         self.bucket_bytes = check_integer("bucket_bytes", bucket_bytes, 1, 2**33)
         self.seed = check_integer("seed", seed, 0, 2**32 - 1)
         self.error_feedback = ErrorFeedback(error_feedback)
-        self._encoder = self.value.contraction() if error_feedback else self.value
+        self._contraction = self.value.contraction() if error_feedback else None
         # A SavedModel of a training step must reach every variable that the step reads.
         stages = (self.sparsifier, self.index, self.value)
         self._stage_variables = [value for stage in stages for value in vars(stage).values() if isinstance(value, tf.Variable)]
@@ -108,7 +108,9 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         """What receivers would see of a gradient (float32, of the same shape), without exchange and without a residual."""
         gradient = tf.convert_to_tensor(gradient, tf.float32)
         zero = tf.zeros([], tf.int64)
-        bucket = Bucket([gradient], [Slot(None)], ["gradient float32"], zero + step, zero, 0)
+        bucket = Bucket(
+            gradients=[gradient], slots=[Slot(None)], labels=["gradient float32"], step=tf.constant(step, tf.int64), rank=zero, number=0
+        )
         return self.decode(self.encode(bucket).payload, bucket, tf.constant(1.0))[0]
 
     # The contract of GatherCompressor.
@@ -144,9 +146,9 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
                 values = plan.values_at(indices, splits, residuals)
         # Stochastic rounding must not be the same on every rank, or its errors would not average out.
         noise = seed + (bucket.rank + 1) * 2**32 + bucket.number * 2**48
-        value_code, value_splits, sent = self._encoder.encode(
-            values, splits * plan.widths[0] if plan.sparse else splits, noise, bucket.step
-        )
+        # Without a residual nothing returns what a contraction cuts off.
+        codec = self._contraction if residuals else self.value
+        value_code, value_splits, sent = codec.encode(values, splits * plan.widths[0] if plan.sparse else splits, noise, bucket.step)
         payload, stats = ops.frame_pack(
             code,
             code_splits,
@@ -243,8 +245,8 @@ class _Plan:
         stages = [agreement(stage) for stage in (c.sparsifier, c.index, c.value)]
         config = [*stages, c.error_feedback.enabled, c.min_size, c.bucket_bytes, c.seed]
         gradients = [[str(g.shape), label] for g, label in zip(bucket.gradients, bucket.labels, strict=True)]
-        text = json.dumps([config, bucket.number, gradients], sort_keys=True)
-        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        texts = (json.dumps(part, sort_keys=True).encode() for part in (config, [bucket.number, gradients]))
+        digest = b"".join(hashlib.blake2b(text, digest_size=4).digest() for text in texts)
         return tf.constant(int.from_bytes(digest, "little", signed=True), tf.int64)
 
     def rows(self) -> Selection:

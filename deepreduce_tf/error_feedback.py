@@ -66,14 +66,23 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         return slot
 
     def step(self, slots: Sequence[Slot]) -> tf.Variable:
-        """The int64 counter of the exchanges of exactly these slots."""
+        """The int64 counter of the exchanges of exactly these slots.
+
+        Where some of them were exchanged in another company before (a layer was unfrozen), it goes on from there, and so do schedules.
+        """
         key = (*(id(slot) for slot in slots), _graph_key())
         if key not in self._book.steps:
             name = self._book.next_name("step", str(len(slots)))
-            variable = make_variable(name, [], tf.int64)
+            variable = make_variable(name, [], tf.int64, self._farthest(slots))
             setattr(self, name, variable)
             self._book.steps[key] = (variable, list(slots))
         return self._book.steps[key][0]
+
+    def _farthest(self, slots: Sequence[Slot]) -> int:
+        """The largest counter of the exchanges that one of these slots took part in. Not known while a TF1-style graph is built."""
+        counters = [variable for variable, members in self._book.steps.values() if any(slot in members for slot in slots)]
+        with tf.init_scope():
+            return max((int(v.numpy()) for v in counters if not v._in_graph_mode), default=0) if tf.executing_eagerly() else 0
 
     def residuals(self) -> dict[str, tf.Variable]:
         """All residuals by their name in checkpoints."""
@@ -126,14 +135,14 @@ def _forget(owner: weakref.ref, key: object) -> None:
             delattr(feedback, name)
 
 
-def make_variable(name: str, shape: Sequence[int] | tf.TensorShape, dtype: tf.DType) -> tf.Variable:
-    """A variable of zeros that no creator scope, broadcast or Saver takes hold of.
+def make_variable(name: str, shape: Sequence[int] | tf.TensorShape, dtype: tf.DType, value: int = 0) -> tf.Variable:
+    """A variable, filled with `value`, that no creator scope, broadcast or Saver takes hold of.
 
     tf.function's creator scope reaches even into `tf.init_scope`, and would tie the variable to one trace; so the class is called directly.
     In a TF1-style graph the variable lives in a collection of its own; `initialize` gives it its value in a session.
     """
     with tf.init_scope(), tf.device("CPU"):
-        return ResourceVariable(tf.zeros(shape, dtype), trainable=False, name=name, collections=[COLLECTION])
+        return ResourceVariable(tf.cast(tf.fill(shape, value), dtype), trainable=False, name=name, collections=[COLLECTION])
 
 
 def initialize(variables: Sequence[tf.Variable]) -> list[tf.Operation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import numbers
 import re
 
 import numpy as np
@@ -14,7 +15,11 @@ _registry: dict[str, type[Stage]] = {}
 
 def register_stage(stage_class: type[Stage]) -> type[Stage]:
     """Class decorator: lets a stage be named by a string, and be restored from a configuration."""
-    _registry[_key(stage_class.__name__)] = stage_class
+    key = _key(stage_class.__name__)
+    held = _registry.get(key)
+    if held is not None and held.__module__.startswith("deepreduce_tf.") and held.__module__ != stage_class.__module__:
+        raise ValueError(f"a stage must not take the name of a built-in one. Received: class {stage_class.__name__}. Give it another name.")
+    _registry[key] = stage_class
     return stage_class
 
 
@@ -110,6 +115,6 @@ def check_integer(name: str, value: object, least: int, most: int) -> int:
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= value <= most:
         raise ValueError(f"`{name}` must be an integer in [{least}, {most}]. Received: {name}={value!r}")
-    return value
+    return int(value)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a wheel of unmodified Horovod for the TensorFlow of the python on PATH and leaves it in a cache folder.
+# Builds a wheel of Horovod's released sources, less one file, for the TensorFlow of the python on PATH and leaves it in a cache folder.
 # usage: build_horovod.sh HOROVOD_VERSION CACHE_FOLDER
 set -euo pipefail
 version=$1 cache=$2
@@ -26,4 +26,7 @@ if ! pip wheel --disable-pip-version-check --no-deps --no-build-isolation -w "$w
   echo "Horovod did not build. The whole log: $cache/build.log" >&2
   exit 1
 fi
-mv "$work"/wheel/horovod-*.whl "$cache/"
+wheel=$(basename "$work"/wheel/horovod-*.whl)
+# By a rename, so that a wheel in the cache is a whole one.
+mv "$work/wheel/$wheel" "$cache/$wheel.part"
+mv "$cache/$wheel.part" "$cache/$wheel"

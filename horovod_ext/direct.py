@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import horovod._keras as hvd_keras
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from horovod_ext import seams, xla
 from horovod_ext.exchange import exchange
-from horovod_ext.gather_compressor import GatherCompressor, check_op
+from horovod_ext.gather_compressor import GatherCompressor, check_compression, check_op
 from horovod_ext.keras_version import tensorflow_variable
 
 _DEVICES = ["device_dense", "device_sparse"]
@@ -31,6 +32,7 @@ def install() -> None:
 def _allreduce(stock: Callable) -> Callable:
     def allreduce(*args, **kwargs):
         call = seams.arguments(stock, args, kwargs)
+        check_compression(call["compression"])
         if not isinstance(call["compression"], GatherCompressor):
             return stock(*args, **kwargs)
         return _exchange(call, [call["tensor"]], [call["name"]])[0]
@@ -41,6 +43,7 @@ def _allreduce(stock: Callable) -> Callable:
 def _grouped_allreduce(stock: Callable) -> Callable:
     def grouped_allreduce(*args, **kwargs):
         call = seams.arguments(stock, args, kwargs)
+        check_compression(call["compression"])
         tensors, name = call["tensors"], call["name"]
         if not tensors or not isinstance(call["compression"], GatherCompressor):
             return stock(*args, **kwargs)
@@ -53,6 +56,8 @@ def _exchange(call: dict, tensors: list, names: list[str | None]) -> list:
     op = hvd.handle_average_backwards_compatibility(call["op"], call["average"])
     check_op(op)
     xla.refuse("hvd.allreduce")
+    if None in names:
+        _warn_nameless()
     tensors = [t if isinstance(t, tf.IndexedSlices) else tf.convert_to_tensor(tensorflow_variable(t)) for t in tensors]
     for tensor, name in zip(tensors, names, strict=True):
         if not tensor.dtype.is_floating:
@@ -71,9 +76,23 @@ def _exchange(call: dict, tensors: list, names: list[str | None]) -> list:
     )
 
 
+_warned_nameless = False
+
+
+def _warn_nameless() -> None:
+    global _warned_nameless
+    if not _warned_nameless:
+        _warned_nameless = True
+        warnings.warn(
+            "hvd.allreduce of a tensor without a name has no error feedback: what a lossy compression leaves out is lost. Pass name=...",
+            stacklevel=5,
+        )
+
+
 def _reducescatter(stock: Callable) -> Callable:
     def reducescatter(*args, **kwargs):
         compression = seams.arguments(stock, args, kwargs)["compression"]
+        check_compression(compression)
         if isinstance(compression, GatherCompressor):
             raise ValueError(
                 f"A GatherCompressor supports hvd.allreduce and hvd.grouped_allreduce. Received: hvd.{stock.__name__} with "
@@ -89,6 +108,7 @@ def _keras_allreduce(stock: Callable) -> Callable:
         # horovod.keras.allreduce passes its default average=True along with the user's op, which Horovod then refuses as a contradiction.
         if op is not None and average is True:
             average = None
+        check_compression(compression)
         if not isinstance(compression, GatherCompressor):
             return stock(backend, value, name, average, prescale_factor, postscale_factor, op, compression)
         result = hvd.allreduce(

@@ -10,7 +10,7 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.tensorflow import mpi_ops
 
-from horovod_ext import names
+from horovod_ext import buckets, names
 from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, Telemetry, check_op
 from horovod_ext.slices import merge
 
@@ -99,20 +99,6 @@ def _scale(gradient: Gradient, factor: float) -> Gradient:
     return gradient * tf.cast(factor, gradient.dtype)
 
 
-def _static_shape(gradient: Gradient, variable: object) -> tf.TensorShape:
-    """The shape of the dense form, as far as it is known while tracing."""
-    shape = tf.TensorShape(getattr(variable, "shape", None))
-    if shape.is_fully_defined():
-        return shape
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.TensorShape(tf.get_static_value(gradient.dense_shape))
-    return gradient.shape
-
-
-def _elements(shape: tf.TensorShape) -> int | None:
-    return shape.num_elements() if shape.is_fully_defined() else None
-
-
 class _Exchange:
     """The plan for one list of gradients: who goes densely, which buckets there are, and what they are called on the wire.
 
@@ -124,35 +110,11 @@ class _Exchange:
         self.average = average
         self.factor = factor
         self.process_set = process_set
-        self.shapes = [_static_shape(g, v) for g, v in zip(gradients, variables, strict=True)]
+        self.shapes = [buckets.static_shape(g, v) for g, v in zip(gradients, variables, strict=True)]
         self.labels = [f"{names.leaf(v)} {g.dtype.name}" for g, v in zip(gradients, variables, strict=True)]
         self.slots = list(compression.slots(variables, self.shapes))
         self.name = names.exchange_name(compression, self.slots, self.shapes, self.process_set)
-        self.small, self.buckets = self._plan(gradients, variables)
-
-    def _plan(self, gradients: Sequence[Gradient], variables: Sequence[object]) -> tuple[list[int], list[list[int]]]:
-        """Positions that are averaged densely, and positions of each bucket.
-
-        Buckets go from the last variable to the first, the order in which back-propagation delivers, so that exchanging overlaps it.
-        Gradients that can have state, and gradients that cannot, do not share one.
-        """
-        small, buckets, room, kind = [], [], 0, None
-        for i in reversed(range(len(gradients))):
-            elements = _elements(self.shapes[i])
-            if isinstance(gradients[i], tf.IndexedSlices):
-                buckets.append([i])
-                room, kind = 0, None
-            elif elements is not None and (elements < self.compression.min_size or elements == 0):
-                small.append(i)
-            else:
-                size = 4 * (elements or 0)
-                before, kind = kind, (variables[i] is None, elements is None)
-                if size > room or not buckets or kind != before:
-                    buckets.append([])
-                    room = self.compression.bucket_bytes
-                buckets[-1].append(i)
-                room -= size
-        return small, buckets
+        self.small, self.buckets = buckets.plan(gradients, variables, self.shapes, compression.min_size, compression.bucket_bytes)
 
     def __call__(self, gradients: Sequence[Gradient]) -> list[Gradient]:
         with tf.device("CPU"):
@@ -298,7 +260,7 @@ def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
     """Runs an exchange as a traced function, so that eager loops trace once per list of variables and kinds of gradients, not per step."""
     owners = [variable for variable in variables if isinstance(variable, tf.Variable)]
     identities = tuple(id(variable) if isinstance(variable, tf.Variable) else variable for variable in variables)
-    kinds = tuple((type(g), g.dtype, str(_static_shape(g, v))) for g, v in zip(gradients, variables, strict=True))
+    kinds = tuple((type(g), g.dtype, str(buckets.static_shape(g, v))) for g, v in zip(gradients, variables, strict=True))
     key = (identities, kinds, options)
     functions = vars(compression).setdefault(_FUNCTIONS, {})  # by way of vars, so that no checkpoint follows it
     if key not in functions:

@@ -156,6 +156,13 @@ class GatherCompressor(Compressor, abc.ABC):
         return tf.cast(tf.cast(ctx, tensor.dtype) * tensor, ctx.dtype)
 
 
+def check_compression(compression: object) -> None:
+    """Raises a ValueError for what is taken for a compression by mistake: the name or the class of a GatherCompressor."""
+    if isinstance(compression, str) or (isinstance(compression, type) and issubclass(compression, GatherCompressor)):
+        name = compression if isinstance(compression, str) else f"the class {compression.__name__}"
+        raise ValueError(f"`compression` must be one of hvd.Compression or a compressor object, like DeepReduce(). Received: {name}.")
+
+
 def check_op(op: object) -> None:
     """Raises a ValueError unless `op` is one that gathered payloads can be reduced with."""
     if op not in (hvd.Average, hvd.Sum):

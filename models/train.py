@@ -47,6 +47,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--save", type=Path, metavar="FILE.keras", help="keep the trained model")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the last line to this file too")
     arguments = parser.parse_args()
+    if arguments.seed not in range(2**32):
+        parser.error(f"--seed must be in [0, 2^32). Received: {arguments.seed}")
+    if not 0 < arguments.learning_rate < float("inf"):
+        parser.error(f"--learning-rate must be positive. Received: {arguments.learning_rate}")
+    for file in filter(None, (arguments.save, arguments.json)):
+        if not file.absolute().parent.is_dir():
+            parser.error(f"the folder of {file} does not exist")
     for name in ("steps", "batch_size"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(arguments, name)}")
@@ -63,8 +70,9 @@ def build_compression(arguments: argparse.Namespace) -> type | DeepReduce:
         "threshold": lambda: Threshold(threshold=arguments.threshold),
         "nonzero": Nonzero,
     }
-    quantizers = {"qsgd": QSGD, "log_quantizer": LogQuantizer}
-    value = quantizers[arguments.value](bits=arguments.bits) if arguments.value in quantizers else arguments.value
+    quantizers = {"qsgd": QSGD, "logquantizer": LogQuantizer}
+    quantizer = quantizers.get(arguments.value.lower().replace("_", "").replace("-", ""))
+    value = arguments.value if quantizer is None else quantizer(bits=arguments.bits)
     return DeepReduce(
         sparsifier=sparsifiers[arguments.sparsifier](),
         index=arguments.index,

@@ -69,7 +69,7 @@ def bucket_of(gradients, residuals=(), step=0, rank=0, ranks=1, labels=None):
         gradients=gradients,
         slots=[Slot(residual) for residual in residuals or [None] * len(gradients)],
         labels=labels or ["gradient float32"] * len(gradients),
-        step=tf.constant(step, tf.int64),
+        step=tf.convert_to_tensor(step, tf.int64),
         rank=tf.constant(rank, tf.int64),
         number=0,
         ranks=tf.constant(ranks),

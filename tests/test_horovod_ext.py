@@ -5,12 +5,14 @@ import types
 
 import horovod._keras
 import horovod.tensorflow as hvd
+import horovod.tensorflow.keras as hvd_tensorflow_keras
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import horovod_ext
+from deepreduce_tf import DeepReduce
 from horovod_ext import seams, slices
 
 
@@ -75,3 +77,21 @@ def test_duplicate_ids_count_once_in_a_world_of_one():
         distributed.apply([gradient], [table])
         plain.apply([tf.convert_to_tensor(gradient)], [reference])
     np.testing.assert_allclose(table, reference, rtol=1e-6)
+
+
+@pytest.mark.parametrize("compression", [DeepReduce, "deepreduce"], ids=["class", "name"])
+def test_a_class_or_a_name_is_refused_where_a_compression_is_expected(compression):
+    for use in (
+        lambda: hvd.DistributedOptimizer(keras.optimizers.SGD(1.0), compression=compression),
+        lambda: hvd_tensorflow_keras.DistributedOptimizer(keras.optimizers.SGD(1.0), compression=compression),
+        lambda: hvd.DistributedGradientTape(tf.GradientTape(), compression=compression),
+        lambda: hvd.allreduce(tf.ones(3), compression=compression),
+        lambda: hvd.grouped_allreduce([tf.ones(3)], compression=compression),
+    ):
+        with pytest.raises(ValueError, match=r"a compressor object, like DeepReduce\(\). Received: "):
+            use()
+
+
+def test_a_nameless_tensor_is_reduced_with_a_warning():
+    with pytest.warns(UserWarning, match="has no error feedback"):
+        hvd.allreduce(tf.ones(3), compression=DeepReduce())

@@ -31,7 +31,7 @@ from deepreduce_tf import (
 from deepreduce_tf.compressor import _Plan
 from deepreduce_tf.index_codecs import IndexCodec
 from deepreduce_tf.sparsifiers import Sparsifier
-from deepreduce_tf.stage import resolve_stage, serialize
+from deepreduce_tf.stage import register_stage, resolve_stage, serialize
 from deepreduce_tf.value_codecs import ValueCodec
 
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
@@ -480,3 +480,40 @@ def test_a_stage_of_the_application_that_breaks_its_contract_is_told_so():
 
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"must ascend strictly in \[0, 1000\)\. Received: 1 after 3 in segment 0"):
         DeepReduce(Falling())(NORMAL)
+
+
+@pytest.mark.parametrize("value", [QSGD(8), QSGD(2), QSGD(3), QSGD(2, "l2"), QSGD(4, "l2"), QSGD(8, "l2")], ids=repr)
+def test_gradients_without_a_residual_arrive_whole_on_average(value):
+    compression = DeepReduce(value=value, min_size=0)
+    gradient = NORMAL[:8]
+    slices = tf.IndexedSlices(tf.constant(gradient), tf.range(8), tf.constant(gradient.shape))
+
+    @tf.function
+    def mean_of(gradient, steps):
+        total = tf.zeros([8, NORMAL.shape[1]])
+        for step in tf.range(steps):
+            bucket = bucket_of([gradient], step=step)
+            total += tf.convert_to_tensor(compression.decode(compression.encode(bucket).payload, bucket, tf.constant(1.0))[0])
+        return total / tf.cast(steps, tf.float32)
+
+    mean = mean_of(slices, tf.constant(3000, tf.int64)).numpy()
+    scale = np.abs(gradient).max() if value.norm == "max" else np.linalg.norm(gradient)
+    noise = scale / (2 ** (value.bits - 1) - 1) / 2 / np.sqrt(3000)  # the standard deviation of the mean is at most that
+    assert np.abs(mean - gradient).max() < 6 * noise
+
+
+def test_counters_go_on_when_another_set_of_variables_is_exchanged():
+    feedback = DeepReduce().error_feedback
+    shape = tf.TensorShape([2000])
+    variables = [tf.Variable(tf.zeros(shape)) for _ in range(3)]
+    frozen = feedback.slots(variables[:2], [shape] * 2, [True] * 2)
+    feedback.step(frozen).assign(40)
+    thawed = feedback.slots(variables, [shape] * 3, [True] * 3)
+    assert feedback.step(thawed).numpy() == 40
+    assert feedback.step(frozen) is not feedback.step(thawed)
+
+
+def test_a_stage_of_the_application_cannot_take_the_name_of_a_built_in_one():
+    with pytest.raises(ValueError, match=r"must not take the name of a built-in one\. Received: class Rice"):
+        register_stage(type("Rice", (IndexCodec,), {"__module__": __name__}))
+    assert resolve_stage("index", "rice", IndexCodec) == Rice()

@@ -1,7 +1,4 @@
 // Index codecs as ops: one kernel class, one registration per codec of cc/lib.
-#include <cstring>
-
-#include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/lib/index_codec.h"
 
@@ -66,13 +63,7 @@ class IndexEncodeOp : public tensorflow::OpKernel {
     });
     OP_REQUIRES_OK(context, status.Get());
 
-    Tensor *code_splits, *code;
-    OP_REQUIRES_OK(context, context->allocate_output("code_splits", {n + 1}, &code_splits));
-    auto code_ends = code_splits->vec<int64_t>();
-    code_ends(0) = 0;
-    for (int64_t i = 0; i < n; ++i) code_ends(i + 1) = code_ends(i) + lengths[i];
-    OP_REQUIRES_OK(context, context->allocate_output("code", {code_ends(n)}, &code));
-    for (int64_t i = 0; i < n; ++i) std::memcpy(code->flat<uint8_t>().data() + code_ends(i), bytes + starts[i], lengths[i]);
+    OP_REQUIRES_OK(context, OutputCodes(context, "code", "code_splits", lengths, [&](int64_t i) { return bytes + starts[i]; }));
   }
 };
 

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -72,24 +71,6 @@ class Residuals {
   }
 
   std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> variables_;
-};
-
-// The first error of a parallel loop.
-class SharedStatus {
- public:
-  void Update(const absl::Status& status) {
-    if (status.ok()) return;
-    absl::MutexLock lock(&mutex_);
-    status_.Update(status);
-  }
-  absl::Status Get() {
-    absl::MutexLock lock(&mutex_);
-    return status_;
-  }
-
- private:
-  absl::Mutex mutex_;
-  absl::Status status_;
 };
 
 }  // namespace deepreduce

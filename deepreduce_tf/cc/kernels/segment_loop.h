@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "deepreduce_tf/cc/lib/frame.h"
 #include "deepreduce_tf/cc/lib/index_codec.h"
 #include "deepreduce_tf/cc/lib/span.h"
@@ -142,6 +144,54 @@ inline std::vector<int64_t> Lengths(Span<const int64_t> splits) {
   std::vector<int64_t> lengths(splits.size - 1);
   for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = splits[i + 1] - splits[i];
   return lengths;
+}
+
+// The first error of a parallel loop.
+class SharedStatus {
+ public:
+  void Update(const absl::Status& status) {
+    if (status.ok()) return;
+    absl::MutexLock lock(&mutex_);
+    status_.Update(status);
+  }
+  absl::Status Get() {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Status status_;
+};
+
+constexpr int64_t kScalar = -2, kAnyLength = -1;
+
+// Reads a vector or scalar input of int64.
+inline absl::Status ReadInt64(tensorflow::OpKernelContext* context, const char* name, int64_t length, Span<const int64_t>* view) {
+  const tensorflow::Tensor* tensor;
+  absl::Status status = context->input(name, &tensor);
+  if (status.ok()) status = length == kScalar ? CheckScalar(name, *tensor) : CheckVector(name, *tensor, length);
+  if (status.ok()) *view = View<int64_t>(*tensor);
+  return status;
+}
+
+// Two outputs: the codes of all segments, each lying at `start(segment)`.
+template <class Start>
+absl::Status OutputCodes(tensorflow::OpKernelContext* context, const std::string& code_name, const std::string& splits_name,
+                         const std::vector<int64_t>& lengths, Start start) {
+  tensorflow::Tensor *splits, *code;
+  const int64_t n = static_cast<int64_t>(lengths.size());
+  absl::Status status = context->allocate_output(splits_name, {n + 1}, &splits);
+  if (!status.ok()) return status;
+  auto ends = splits->vec<int64_t>();
+  ends(0) = 0;
+  for (int64_t i = 0; i < n; ++i) ends(i + 1) = ends(i) + lengths[i];
+  status = context->allocate_output(code_name, {ends(n)}, &code);
+  if (!status.ok()) return status;
+  for (int64_t i = 0; i < n; ++i) {
+    if (lengths[i] > 0) std::memcpy(code->flat<uint8_t>().data() + ends(i), start(i), lengths[i]);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace deepreduce

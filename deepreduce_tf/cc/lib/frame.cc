@@ -141,9 +141,12 @@ FrameError ParseFrame(Span<const uint8_t> bytes, const FramePlan& plan, Frame* f
     value_bytes += rows[i].value_length;
   }
   // After the rows: a difference that shows in a size is told with its segment.
-  if (frame->header.fingerprint != plan.header.fingerprint)
-    return Differ("another plan (configuration, or order, names or dtypes of the gradients); its fingerprint", 24, -1,
-                  plan.header.fingerprint, frame->header.fingerprint);
+  const uint64_t expected = plan.header.fingerprint, received = frame->header.fingerprint;
+  if (static_cast<uint32_t>(expected) != static_cast<uint32_t>(received))
+    return Differ("another configuration; its fingerprint", 24, -1, static_cast<uint32_t>(expected), static_cast<uint32_t>(received));
+  if (expected != received)
+    return Differ("another order of gradients, or other shapes, names or dtypes; their fingerprint", 28, -1, expected >> 32,
+                  received >> 32);
   frame->index_codes = position;
   frame->value_codes = position + index_bytes;
   const uint64_t end = frame->value_codes + value_bytes;

@@ -1,8 +1,6 @@
-// Frames: one bucket into a payload, and the payloads of all ranks back into one dense tensor per gradient.
-#include <cmath>
+// The frames of all ranks back into one dense tensor per gradient.
 #include <cstring>
 
-#include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
 #include "deepreduce_tf/cc/lib/frame.h"
@@ -15,96 +13,6 @@ namespace {
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-
-constexpr int64_t kScalar = -2, kAnyLength = -1;
-
-// Reads a vector or scalar input of int64.
-absl::Status ReadInt64(OpKernelContext* context, const char* name, int64_t length, Span<const int64_t>* view) {
-  const Tensor* tensor;
-  absl::Status status = context->input(name, &tensor);
-  if (status.ok()) status = length == kScalar ? CheckScalar(name, *tensor) : CheckVector(name, *tensor, length);
-  if (status.ok()) *view = View<int64_t>(*tensor);
-  return status;
-}
-
-// log2 of the number of supports of `count` places among `size`.
-double BoundBits(double size, double count) {
-  const auto log_factorial = [](double x) {
-    int sign;
-    return lgamma_r(x + 1, &sign);
-  };
-  return (log_factorial(size) - log_factorial(count) - log_factorial(size - count)) / std::log(2.0);
-}
-
-class FramePackOp : public tensorflow::OpKernel {
- public:
-  explicit FramePackOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, context->GetAttr("index_codec", &index_codec_));
-    OP_REQUIRES_OK(context, context->GetAttr("value_codec", &value_codec_));
-  }
-
-  void Compute(OpKernelContext* context) override {
-    Span<const int64_t> sizes, widths, counts, seed, step, fingerprint;
-    OP_REQUIRES_OK(context, ReadInt64(context, "sizes", kAnyLength, &sizes));
-    const int64_t n = static_cast<int64_t>(sizes.size);
-    OP_REQUIRES(context, n > 0, absl::InvalidArgumentError("a frame needs at least one segment. Received: sizes=[]"));
-    OP_REQUIRES_OK(context, ReadInt64(context, "widths", n, &widths));
-    OP_REQUIRES_OK(context, ReadInt64(context, "counts", n, &counts));
-    OP_REQUIRES_OK(context, ReadInt64(context, "seed", kScalar, &seed));
-    OP_REQUIRES_OK(context, ReadInt64(context, "step", kScalar, &step));
-    OP_REQUIRES_OK(context, ReadInt64(context, "fingerprint", kScalar, &fingerprint));
-    OP_REQUIRES_OK(context, CheckCounts(counts, sizes));
-    const Tensor *index_code, *index_splits, *value_code, *value_splits;
-    OP_REQUIRES_OK(context, context->input("index_code", &index_code));
-    OP_REQUIRES_OK(context, context->input("index_splits", &index_splits));
-    OP_REQUIRES_OK(context, context->input("value_code", &value_code));
-    OP_REQUIRES_OK(context, context->input("value_splits", &value_splits));
-    OP_REQUIRES_OK(context, CheckVector("index_code", *index_code));
-    OP_REQUIRES_OK(context, CheckVector("value_code", *value_code));
-    OP_REQUIRES_OK(context, CheckSplits("index_splits", *index_splits, n, index_code->NumElements()));
-    OP_REQUIRES_OK(context, CheckSplits("value_splits", *value_splits, n, value_code->NumElements()));
-    const std::vector<int64_t> index_lengths = Lengths(View<int64_t>(*index_splits)), value_lengths = Lengths(View<int64_t>(*value_splits));
-
-    std::vector<FrameRow> rows(n);
-    double places = 0, bound_bits = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      OP_REQUIRES(context, widths[i] >= 1 && widths[i] <= kMostPlaces / std::max<int64_t>(1, counts[i]),
-                  absl::InvalidArgumentError(absl::StrCat("a segment sends at most ", kMostPlaces,
-                                                          " values in rows of at least 1. Received: ", counts[i], " rows of ", widths[i],
-                                                          " in segment ", i)));
-      constexpr int64_t kMostBytes = 0xffffffff;
-      OP_REQUIRES(context, index_lengths[i] <= kMostBytes && value_lengths[i] <= kMostBytes,
-                  absl::InvalidArgumentError(absl::StrCat("a code must have at most ", kMostBytes, " bytes. Received: ", index_lengths[i],
-                                                          " and ", value_lengths[i], " in segment ", i)));
-      rows[i] = {static_cast<uint32_t>(sizes[i]), static_cast<uint32_t>(counts[i]), static_cast<uint32_t>(widths[i]),
-                 static_cast<uint32_t>(index_lengths[i]), static_cast<uint32_t>(value_lengths[i])};
-      places += static_cast<double>(counts[i]);
-      bound_bits += BoundBits(static_cast<double>(sizes[i]), static_cast<double>(counts[i]));
-    }
-    FrameHeader header;
-    header.index_codec = static_cast<uint8_t>(index_codec_);
-    header.value_codec = static_cast<uint8_t>(value_codec_);
-    header.segments = static_cast<uint32_t>(n);
-    header.seed = static_cast<uint32_t>(seed[0]);
-    header.step = static_cast<uint64_t>(step[0]);
-    header.fingerprint = static_cast<uint64_t>(fingerprint[0]);
-    const size_t length = FrameLength(rows), head = FrameHeadLength(rows);
-    Tensor *payload, *stats;
-    OP_REQUIRES_OK(context, context->allocate_output("payload", {static_cast<int64_t>(length / 8)}, &payload));
-    uint8_t* bytes = reinterpret_cast<uint8_t*>(payload->flat<int64_t>().data());
-    WriteFrameHead(header, rows, bytes);
-    const size_t index_bytes = index_code->NumElements(), value_bytes = value_code->NumElements();
-    if (index_bytes > 0) std::memcpy(bytes + head, index_code->flat<uint8_t>().data(), index_bytes);
-    if (value_bytes > 0) std::memcpy(bytes + head + index_bytes, value_code->flat<uint8_t>().data(), value_bytes);
-    std::memset(bytes + head + index_bytes + value_bytes, 0, length - head - index_bytes - value_bytes);
-    OP_REQUIRES_OK(context, context->allocate_output("stats", {5}, &stats));
-    const double figures[] = {static_cast<double>(length), places, 8.0 * index_bytes, 8.0 * value_bytes, bound_bits};
-    std::copy(std::begin(figures), std::end(figures), stats->flat<double>().data());
-  }
-
- private:
-  int index_codec_, value_codec_;
-};
 
 // What the ops that read payloads share: the plan to check frames against, and the frames.
 class FrameOp : public tensorflow::OpKernel {
@@ -120,7 +28,6 @@ class FrameOp : public tensorflow::OpKernel {
     Span<const uint8_t> bytes;
     Span<const int64_t> sizes;
     std::vector<Frame> frames;
-    std::vector<size_t> starts;   // of each frame
     std::vector<FrameRow> rows;   // frame by frame
     std::vector<size_t> indices;  // offset of each row's index code
     std::vector<size_t> values;   // offset of each row's value code
@@ -166,7 +73,6 @@ class FrameOp : public tensorflow::OpKernel {
         value += rows[i].value_length;
       }
       f->frames.push_back(frame);
-      f->starts.push_back(start);
       start += frame.length;
     }
     return absl::OkStatus();
@@ -363,22 +269,11 @@ class FrameUnpackOp : public FrameOp {
       for (int64_t i = 0; i < n; ++i) all[i] = f.rows[rank * n + i].*length;
       return all;
     };
-    const size_t start = f.starts[rank];
-    OP_REQUIRES_OK(context, Codes(context, "index", lengths(&FrameRow::index_length), f.bytes.data + start + f.frames[rank].index_codes));
-    OP_REQUIRES_OK(context, Codes(context, "value", lengths(&FrameRow::value_length), f.bytes.data + start + f.frames[rank].value_codes));
-  }
-
- private:
-  static absl::Status Codes(OpKernelContext* context, const std::string& kind, const std::vector<int64_t>& lengths, const uint8_t* bytes) {
-    Tensor *splits, *code;
-    absl::Status status = context->allocate_output(kind + "_splits", {static_cast<int64_t>(lengths.size()) + 1}, &splits);
-    if (!status.ok()) return status;
-    auto ends = splits->vec<int64_t>();
-    ends(0) = 0;
-    for (size_t i = 0; i < lengths.size(); ++i) ends(i + 1) = ends(i) + lengths[i];
-    status = context->allocate_output(kind + "_code", {ends(lengths.size())}, &code);
-    if (status.ok() && code->NumElements() > 0) std::memcpy(code->flat<uint8_t>().data(), bytes, code->NumElements());
-    return status;
+    const size_t first = rank * f.segments();
+    OP_REQUIRES_OK(context, OutputCodes(context, "index_code", "index_splits", lengths(&FrameRow::index_length),
+                                        [&](int64_t i) { return f.IndexCode(first + i).data; }));
+    OP_REQUIRES_OK(context, OutputCodes(context, "value_code", "value_splits", lengths(&FrameRow::value_length),
+                                        [&](int64_t i) { return f.ValueCode(first + i).data; }));
   }
 };
 
@@ -426,7 +321,6 @@ class ScatterSumOp : public tensorflow::OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("DeepReduce>FramePack").Device(tensorflow::DEVICE_CPU), FramePackOp);
 REGISTER_KERNEL_BUILDER(Name("DeepReduce>FrameDecodeSum").Device(tensorflow::DEVICE_CPU), FrameDecodeSumOp);
 REGISTER_KERNEL_BUILDER(Name("DeepReduce>FrameDecode").Device(tensorflow::DEVICE_CPU), FrameDecodeOp);
 REGISTER_KERNEL_BUILDER(Name("DeepReduce>FrameUnpack").Device(tensorflow::DEVICE_CPU), FrameUnpackOp);
