@@ -49,4 +49,4 @@ def arguments(stock: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> d
     return bound.arguments
 
 
-_FIX = "Install horovod==0.28.1 with TensorFlow 2.15 to 2.21 and Keras 2.15 to 3.15."
+_FIX = "Tested with horovod 0.28.1, TensorFlow 2.21 and Keras 3.15 and 2.21: install these."
