@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+import zlib
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -16,10 +17,12 @@ class Slot:
 
     Attributes:
         residual: float32 variable shaped like the gradient's dense form, or None.
+        shape: the shape of that form, as far as it is known.
     """
 
-    def __init__(self, residual: tf.Variable | None):
+    def __init__(self, residual: tf.Variable | None, shape: tf.TensorShape | None = None):
         self.residual = residual
+        self.shape = shape
 
 
 class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
@@ -55,7 +58,7 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         key = _identity(variable, shape)
         slot = self._book.slots.get(key)
         if slot is None:
-            slot = self._book.slots[key] = Slot(None)
+            slot = self._book.slots[key] = Slot(None, shape)
             if variable is not None and not isinstance(variable, str):
                 weakref.finalize(variable, _forget, weakref.ref(self), key)
         if slot.residual is None and wanted and self.enabled and variable is not None and shape.is_fully_defined():
@@ -72,11 +75,27 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         """
         key = (*(id(slot) for slot in slots), _graph_key())
         if key not in self._book.steps:
-            name = self._book.next_name("step", str(len(slots)))
+            shapes = ";".join(str(slot.shape) for slot in slots)
+            name = self._book.next_name("step", f"{len(slots)}_{zlib.crc32(shapes.encode()):08x}")
+            self._check_history(name)
             variable = make_variable(name, [], tf.int64, self._farthest(slots))
             setattr(self, name, variable)
             self._book.steps[key] = (variable, list(slots))
         return self._book.steps[key][0]
+
+    def _check_history(self, name: str) -> None:
+        """Raises a ValueError if a checkpoint that was read holds another exchange in the place of this one.
+
+        Residuals are known by the order of their first exchange. After another first exchange they would go to the wrong variables.
+        """
+        number = name[: len("step_0000")]
+        for waiting in self._deferred_dependencies:
+            if waiting.startswith(number) and waiting != name:
+                raise ValueError(
+                    f"a checkpoint holds residuals by the order in which gradients were first exchanged, and it was another one: exchange "
+                    f"{int(number[-4:])} had {waiting.split('_')[2]} gradients of other shapes. Received: {name.split('_')[2]} gradients. "
+                    "Repeat the order (what was unfrozen later, unfreeze later), or begin with a new DeepReduce() and empty residuals."
+                )
 
     def _farthest(self, slots: Sequence[Slot]) -> int:
         """The largest counter of the exchanges that one of these slots took part in. Not known while a TF1-style graph is built."""
@@ -88,10 +107,10 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         """All residuals by their name in checkpoints."""
         return {slot.name: slot.residual for slot in self._book.slots.values() if slot.residual is not None}
 
-    def reset(self) -> None:
-        """Sets all residuals to zero."""
-        for residual in self.residuals().values():
-            residual.assign(tf.zeros_like(residual))
+    def reset(self) -> tf.Operation | None:
+        """Sets all residuals to zero; in a TF1-style graph, returns the op that does."""
+        zero = [residual.assign(tf.zeros(residual.shape)) for residual in self.residuals().values()]
+        return None if tf.executing_eagerly() else tf.group(*zero)
 
 
 class _Book:

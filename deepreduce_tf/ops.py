@@ -33,7 +33,7 @@ def _load():
 
 
 def _check_cpu_level():
-    level = os.environ.get("DEEPREDUCE_CPU_LEVEL", "avx512")
+    level = os.environ.get("DEEPREDUCE_CPU_LEVEL") or "avx512"
     if level not in ("portable", "avx2", "avx512"):
         raise ImportError(f"DEEPREDUCE_CPU_LEVEL must be portable, avx2 or avx512. Received: DEEPREDUCE_CPU_LEVEL={level}")
 

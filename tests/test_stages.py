@@ -517,3 +517,31 @@ def test_a_stage_of_the_application_cannot_take_the_name_of_a_built_in_one():
     with pytest.raises(ValueError, match=r"must not take the name of a built-in one\. Received: class Rice"):
         register_stage(type("Rice", (IndexCodec,), {"__module__": __name__}))
     assert resolve_stage("index", "rice", IndexCodec) == Rice()
+
+
+def exchanged(feedback, variables):
+    """What an exchange of these variables asks of the error feedback."""
+    shapes = [variable.shape for variable in variables]
+    slots = feedback.slots(variables, shapes, [True] * len(shapes))
+    feedback.step(slots).assign_add(1)
+    return slots
+
+
+def test_a_checkpoint_is_refused_by_a_job_that_exchanges_in_another_order(tmp_path):
+    head, base = (tf.Variable(tf.zeros([2000])) for _ in range(2))
+    first = DeepReduce()
+    exchanged(first.error_feedback, [head])[0].residual.assign(tf.ones([2000]))
+    exchanged(first.error_feedback, [base, head])
+    path = tf.train.Checkpoint(compression=first).write(str(tmp_path / "rank0"))
+
+    same = DeepReduce()
+    tf.train.Checkpoint(compression=same).read(path)
+    np.testing.assert_array_equal(exchanged(same.error_feedback, [head])[0].residual, np.ones(2000))
+    slots = exchanged(same.error_feedback, [base, head])
+    assert np.count_nonzero(slots[0].residual) == 0
+    assert same.error_feedback.step(slots).numpy() == first.error_feedback.step(exchanged(first.error_feedback, [base, head])).numpy()
+
+    other = DeepReduce()
+    tf.train.Checkpoint(compression=other).read(path)
+    with pytest.raises(ValueError, match=r"exchange 0 had 1 gradients of other shapes\. Received: 2 gradients"):
+        exchanged(other.error_feedback, [base, head])
