@@ -7,7 +7,7 @@ if importlib.util.find_spec("horovod") is not None:
     import horovod.tensorflow  # noqa: F401
 
 from deepreduce_tf.error_feedback import ErrorFeedback
-from deepreduce_tf.index_codecs import Bitmap, FixedWidth, IndexCodec, Rice
+from deepreduce_tf.index_codecs import Bitmap, EliasFano, FixedWidth, IndexCodec, Rice, RunLength
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
 from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, ValueCodec
@@ -18,6 +18,7 @@ __all__ = [
     "Bitmap",
     "DeepReduce",
     "Deflate",
+    "EliasFano",
     "ErrorFeedback",
     "FixedWidth",
     "Float16",
@@ -27,6 +28,7 @@ __all__ = [
     "Nonzero",
     "RandomK",
     "Rice",
+    "RunLength",
     "Sparsifier",
     "Stage",
     "Threshold",

@@ -17,10 +17,10 @@ MAGIC = b"DRTF"
 VERSION = 1
 HEADER = struct.Struct("<4sBBBBIIQQ")
 
-SEEDED, FIXED_WIDTH, BITMAP, RICE = 0, 1, 2, 3
+SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH = range(6)
 FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE = 1, 2, 3, 4, 5, 6
 APPLICATION = 255
-INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, APPLICATION)
+INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, APPLICATION)
 VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, APPLICATION)
 
 LARGEST = 2**31 - 1
@@ -90,6 +90,11 @@ def pack_bits(fields: Sequence[int] | np.ndarray, width: int) -> bytes:
     return np.packbits(bits.astype(np.uint8).ravel(), bitorder="little").tobytes()
 
 
+def pack_stream(bits: Sequence[int] | np.ndarray) -> bytes:
+    """Bits in the order in which they are written."""
+    return np.packbits(np.array(bits, np.uint8), bitorder="little").tobytes()
+
+
 def unpack_bits(code: bytes, count: int, width: int) -> np.ndarray:
     """The inverse of pack_bits; the caller has checked that `code` has exactly the bytes that the fields fill."""
     bits = np.unpackbits(np.frombuffer(code, np.uint8), bitorder="little").astype(np.int64)
@@ -123,12 +128,8 @@ def encode_index(codec: int, size: int, indices: np.ndarray, seed: int = 0, step
             raise ValueError("only the seeded support can be coded under this codec")
         return b""
     raw = pack_bits(indices, index_width(size))
-    if codec == BITMAP:
-        coded = encode_bitmap(size, indices)
-    elif codec == RICE:
-        coded = encode_rice(size, indices)
-    else:
-        coded = raw
+    encoders = {BITMAP: encode_bitmap, RICE: encode_rice, ELIAS_FANO: encode_elias_fano, RUN_LENGTH: encode_run_length}
+    coded = encoders[codec](size, indices) if codec in encoders else raw
     return coded if len(coded) < len(raw) else raw
 
 
@@ -149,7 +150,8 @@ def decode_index(codec: int, size: int, count: int, code: bytes, seed: int = 0, 
         require(encode_index(codec, size, indices) == code, "raw only where the coded form is not shorter")
         return indices
     require(codec != FIXED_WIDTH, "index code length")
-    return decode_bitmap(size, count, code) if codec == BITMAP else decode_rice(size, count, code)
+    decoders = {BITMAP: decode_bitmap, RICE: decode_rice, ELIAS_FANO: decode_elias_fano, RUN_LENGTH: decode_run_length}
+    return decoders[codec](size, count, code)
 
 
 def encode_bitmap(size: int, indices: np.ndarray) -> bytes:
@@ -184,7 +186,7 @@ def write_rice(gaps: np.ndarray, parameter: int, complement: bool) -> bytes:
     bits: list[int] = []
     for gap in gaps.tolist():
         bits += [0] * (gap >> parameter) + [1] + [gap >> k & 1 for k in range(parameter)]
-    return bytes([parameter | complement << 6]) + np.packbits(np.array(bits, np.uint8), bitorder="little").tobytes()
+    return bytes([parameter | complement << 6]) + pack_stream(bits)
 
 
 def encode_rice(size: int, indices: np.ndarray) -> bytes:
@@ -222,6 +224,76 @@ def decode_rice(size: int, count: int, code: bytes) -> np.ndarray:
     require(parameter == best_rice_parameter(gaps), "best rice parameter")
     places = np.cumsum(gaps + 1) - 1
     return places_left_out(size, places) if complement else places
+
+
+def elias_fano_layout(size: int, count: int) -> tuple[int, int]:
+    """Low bits of each place, and bits of the unary part."""
+    low = max(k for k in range(31) if count << k <= size)
+    return low, count + (size - 1 >> low)
+
+
+def write_elias_fano(unary: np.ndarray, places: np.ndarray, low: int) -> bytes:
+    """The bytes for any unary part and the low bits of any places."""
+    return pack_stream(np.concatenate([unary, ((places[:, None] >> np.arange(low)) & 1).ravel()]))
+
+
+def encode_elias_fano(size: int, indices: np.ndarray) -> bytes:
+    low, length = elias_fano_layout(size, len(indices))
+    unary = np.zeros(length, np.int64)
+    unary[(indices >> low) + np.arange(len(indices))] = 1
+    return write_elias_fano(unary, indices, low)
+
+
+def decode_elias_fano(size: int, count: int, code: bytes) -> np.ndarray:
+    low, length = elias_fano_layout(size, count)
+    bits_of_all = length + count * low
+    require(len(code) == packed_length(bits_of_all, 1), "index code length")
+    bits = unpack_bits(code, bits_of_all, 1)
+    ones = np.flatnonzero(bits[:length])
+    require(len(ones) == count, "bits set in the unary part")
+    indices = (ones - np.arange(count)) << low | bits[length:].reshape(count, low) @ (1 << np.arange(low, dtype=np.int64))
+    require(bool((np.diff(indices) > 0).all()), "ascending indices")
+    require(int(indices[-1]) < size, "index below size")
+    return indices
+
+
+def write_gamma(numbers: Sequence[int]) -> bytes:
+    bits: list[int] = []
+    for number in numbers:
+        below = number.bit_length() - 1
+        bits += [0] * below + [1] + [number >> k & 1 for k in range(below)]
+    return pack_stream(bits)
+
+
+def encode_run_length(size: int, indices: np.ndarray) -> bytes:
+    kept = np.zeros(size, np.int64)
+    kept[indices] = 1
+    ends = np.flatnonzero(np.diff(kept, prepend=0))
+    first, *others = np.diff(ends, prepend=0).tolist()
+    return write_gamma([first + 1, *others])
+
+
+def decode_run_length(size: int, count: int, code: bytes) -> np.ndarray:
+    bits = np.unpackbits(np.frombuffer(code, np.uint8), bitorder="little").tolist()
+    left = [size - count, count]
+    indices: list[int] = []
+    position, place, kept = 0, 0, 0
+    while all(left):
+        require(1 in bits[position:], "runs end early")
+        one = bits.index(1, position)
+        below = one - position
+        position = one + 1 + below
+        require(position <= len(bits), "runs end early")
+        run = (1 << below) + sum(bit << k for k, bit in enumerate(bits[one + 1 : position])) - (place == 0 and not kept)
+        require(run <= left[kept], "runs within the size and the count")
+        if kept:
+            indices += range(place, place + run)
+        left[kept] -= run
+        place += run
+        kept = 1 - kept
+    require(len(code) == (position + 7) // 8, "bytes after the runs")
+    require(not any(bits[position:]), "unused bits")
+    return np.array([*indices, *range(place, place + left[1])], np.int64)
 
 
 def mix(z: int) -> int:

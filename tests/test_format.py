@@ -10,7 +10,21 @@ from pathlib import Path
 import format_reference as reference
 import numpy as np
 import pytest
-from format_reference import BFLOAT16, BITMAP, DEFLATE, FIXED_WIDTH, FLOAT16, FLOAT32, LOG_QUANTIZER, QSGD, RICE, SEEDED, FormatError
+from format_reference import (
+    BFLOAT16,
+    BITMAP,
+    DEFLATE,
+    ELIAS_FANO,
+    FIXED_WIDTH,
+    FLOAT16,
+    FLOAT32,
+    LOG_QUANTIZER,
+    QSGD,
+    RICE,
+    RUN_LENGTH,
+    SEEDED,
+    FormatError,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +101,14 @@ def decoder(request):
     return request.param
 
 
-OPS_NAMES = {SEEDED: "seeded_support", FIXED_WIDTH: "fixed_width", BITMAP: "bitmap", RICE: "rice"}
+OPS_NAMES = {
+    SEEDED: "seeded_support",
+    FIXED_WIDTH: "fixed_width",
+    BITMAP: "bitmap",
+    RICE: "rice",
+    ELIAS_FANO: "elias_fano",
+    RUN_LENGTH: "run_length",
+}
 VALUE_OPS_NAMES = {FLOAT32: "float32", FLOAT16: "float16", BFLOAT16: "b_float16", LOG_QUANTIZER: "log_quantizer"}
 
 
@@ -230,7 +251,7 @@ def test_frame_example_is_what_the_encoder_writes(example):
 
 # Round trips of the reference
 
-EXPLICIT = (FIXED_WIDTH, BITMAP, RICE)
+EXPLICIT = (FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH)
 CODECS_OF_INDICES = (SEEDED, *EXPLICIT)
 CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE)
 CODECS_OF_VALUES = (FLOAT32, *CODED_VALUES)
@@ -391,7 +412,7 @@ def frame_of_table(table: bytes) -> bytes:
     [
         (0, b"d", "magic"),
         (4, b"\2", "version"),
-        (5, b"\4", "index codec"),
+        (5, b"\6", "index codec"),
         (6, b"\0", "value codec"),
         (6, b"\7", "value codec"),
         (7, b"\1", "reserved byte"),
@@ -499,7 +520,10 @@ def test_the_reference_codes_no_other_support_than_the_seeded_one():
         reference.encode_index(SEEDED, 20, np.arange(4))
 
 
-@pytest.mark.parametrize(("codec", "code"), [(SEEDED, b"\0"), (FIXED_WIDTH, b""), (FIXED_WIDTH, b"\0\0"), (BITMAP, b"\1\2"), (RICE, b"")])
+@pytest.mark.parametrize(
+    ("codec", "code"),
+    [(SEEDED, b"\0"), (FIXED_WIDTH, b""), (FIXED_WIDTH, b"\0\0"), (BITMAP, b"\1\2"), (RICE, b""), (ELIAS_FANO, b""), (ELIAS_FANO, b"\1\2")],
+)
 def test_refuses_an_index_code_of_a_length_the_codec_never_has(decoder, codec, code):
     with decoder.refuses("index code length"):
         decoder.decode_index(codec, 100, 3, code)
@@ -518,14 +542,23 @@ def test_refuses_a_raw_index_that_is_not_below_size(decoder):
 
 @pytest.mark.parametrize(
     ("codec", "size", "count", "code"),
-    [(FIXED_WIDTH, 100, 3, b"\x83\x08\x90"), (BITMAP, 20, 6, b"\x8d\x08\x18"), (RICE, 40, 37, b"\x43\x99\x64")],
+    [
+        (FIXED_WIDTH, 100, 3, b"\x83\x08\x90"),
+        (BITMAP, 20, 6, b"\x8d\x08\x18"),
+        (RICE, 40, 37, b"\x43\x99\x64"),
+        (ELIAS_FANO, 100, 6, b"\x4d\x55\xc4\x6d\x8a"),
+        (RUN_LENGTH, 20, 17, b"\x91\x0e"),
+    ],
 )
 def test_refuses_unused_bits_of_an_index_code_that_are_set(decoder, codec, size, count, code):
     with decoder.refuses("unused bits"):
         decoder.decode_index(codec, size, count, code)
 
 
-@pytest.mark.parametrize(("codec", "indices"), [(BITMAP, [0, 2, 3, 7, 11, 19]), (RICE, [0, 1, 2, 3, 4])])
+@pytest.mark.parametrize(
+    ("codec", "indices"),
+    [(BITMAP, [0, 2, 3, 7, 11, 19]), (RICE, [0, 1, 2, 3, 4]), (ELIAS_FANO, [0, 2, 3, 7, 11, 19]), (RUN_LENGTH, [0, 1, 2, 3, 4])],
+)
 def test_refuses_raw_indices_where_the_coded_form_is_shorter(decoder, codec, indices):
     raw = reference.pack_bits(indices, 5)
     assert len(reference.encode_index(codec, 20, np.array(indices))) < len(raw)
@@ -591,6 +624,59 @@ def test_refuses_bytes_after_the_rice_gaps(decoder):
 def test_refuses_rice_gaps_that_leave_the_size(decoder):
     with decoder.refuses("index below size"):
         decoder.decode_index(RICE, 90, 6, reference.write_rice(RICE_GAPS, 3, False))
+
+
+def elias_fano(places: list[int], unary: tuple[int, ...] = (0, 2, 3, 6, 8, 10)) -> bytes:
+    """The code of six of a hundred places with these bits of the unary part set, and the low bits of these places."""
+    low, length = reference.elias_fano_layout(100, 6)
+    return reference.write_elias_fano(np.isin(np.arange(length), unary), np.array(places), low)
+
+
+def test_takes_the_low_and_high_parts_of_elias_fano(decoder):
+    assert decoder.decode_index(ELIAS_FANO, 100, 6, elias_fano([5, 20, 28, 61, 70, 90])).tolist() == [5, 20, 28, 61, 70, 90]
+
+
+@pytest.mark.parametrize("unary", [(0, 2, 3, 6, 8), (0, 2, 3, 6, 8, 10, 11), ()])
+def test_refuses_a_unary_part_with_another_number_of_bits_set(decoder, unary):
+    with decoder.refuses("bits set in the unary part"):
+        decoder.decode_index(ELIAS_FANO, 100, 6, elias_fano([5, 20, 28, 61, 70, 90], unary))
+
+
+@pytest.mark.parametrize("places", [[5, 28, 20, 61, 70, 90], [5, 20, 20, 61, 70, 90]])
+def test_refuses_low_bits_of_elias_fano_that_do_not_ascend(decoder, places):
+    with decoder.refuses("ascending indices"):
+        decoder.decode_index(ELIAS_FANO, 100, 6, elias_fano(places))
+
+
+def test_refuses_a_place_of_elias_fano_that_is_not_below_size(decoder):
+    assert decoder.decode_index(ELIAS_FANO, 100, 6, elias_fano([5, 20, 28, 61, 70, 99], (0, 2, 3, 6, 8, 11)))[-1] == 99
+    with decoder.refuses("index below size"):
+        decoder.decode_index(ELIAS_FANO, 100, 6, elias_fano([5, 20, 28, 61, 70, 100], (0, 2, 3, 6, 8, 11)))
+
+
+RUNS = [6, 8, 17, 4, 6, 1]  # of 64 places 13 are kept
+
+
+def test_refuses_runs_that_end_early(decoder):
+    code = reference.write_gamma(RUNS)
+    for length in range(len(code)):
+        with decoder.refuses("runs end early"):
+            decoder.decode_index(RUN_LENGTH, 64, 13, code[:length])
+
+
+@pytest.mark.parametrize("runs", [[53], [6, 14], [6, 8, 47], [6, 8, 17, 6], [2**31 - 1], [2**31], [2**35]])
+def test_refuses_runs_of_more_places_than_there_are(decoder, runs):
+    assert len(decoder.decode_index(RUN_LENGTH, 64, 13, reference.write_gamma(RUNS))) == 13
+    with decoder.refuses("runs within the size and the count"):
+        decoder.decode_index(RUN_LENGTH, 64, 13, reference.write_gamma(runs))
+
+
+@pytest.mark.parametrize("runs", [[*RUNS, 23], [52, 13]])
+def test_refuses_the_last_run_and_bytes_after_the_runs(decoder, runs):
+    with decoder.refuses("bytes after the runs"):
+        decoder.decode_index(RUN_LENGTH, 64, 13, reference.write_gamma(runs))
+    with decoder.refuses("bytes after the runs"):
+        decoder.decode_index(RUN_LENGTH, 64, 13, reference.write_gamma(RUNS) + b"\0")
 
 
 # Bytes that no encoder writes: value codes

@@ -9,7 +9,7 @@ from stages import bucket_of, residuals_of
 
 from deepreduce_tf import Bitmap, DeepReduce, Rice, TopK, ops
 
-INDEX_CODECS = ["fixed_width", "bitmap", "rice", "seeded_support"]
+INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "seeded_support"]
 VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate"]
 REFUSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
 

@@ -16,6 +16,7 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     Deflate,
+    EliasFano,
     FixedWidth,
     Float16,
     Float32,
@@ -23,6 +24,7 @@ from deepreduce_tf import (
     Nonzero,
     RandomK,
     Rice,
+    RunLength,
     Stage,
     Threshold,
     TopK,
@@ -37,7 +39,7 @@ from deepreduce_tf.value_codecs import ValueCodec
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
 SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), WholeIndices()]
+INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), WholeIndices()]
 VALUE_CODECS = [
     Float32(),
     Float16(),
@@ -162,7 +164,7 @@ def test_a_variable_that_is_no_scalar_float_is_no_ratio(variable):
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Bitmap, FixedWidth, .*Rice.*='bloom'"):
+    with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Bitmap, EliasFano, .*Rice.*='bloom'"):
         DeepReduce(index="bloom")
 
 

@@ -7,7 +7,7 @@ import pytest
 from resnet50_shapes import SHAPES
 from stages import bucket_of
 
-from deepreduce_tf import QSGD, Bitmap, DeepReduce, FixedWidth, Float32, LogQuantizer, RandomK, Rice, TopK, ops
+from deepreduce_tf import QSGD, Bitmap, DeepReduce, EliasFano, FixedWidth, Float32, LogQuantizer, RandomK, Rice, RunLength, TopK, ops
 
 SIZES = [math.prod(shape) for shape in SHAPES]
 HEADER, ROW, PADDING = 32, 25, 7  # bytes at most
@@ -121,7 +121,7 @@ def raw_index_bytes(size, count):
     return 0 if count in (0, size) else math.ceil(count * max(1, int(size - 1).bit_length()) / 8)
 
 
-@pytest.mark.parametrize("codec", ["fixed_width", "bitmap", "rice"])
+@pytest.mark.parametrize("codec", ["fixed_width", "bitmap", "rice", "elias_fano", "run_length"])
 def test_no_lossless_index_codec_expands_any_support(codec):
     sizes, places = zip(*supports(), strict=True)
     counts = [len(each) for each in places]
@@ -172,7 +172,7 @@ def test_no_value_codec_expands_any_values(codec, options):
 
 
 @pytest.mark.parametrize("value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8)], ids=repr)
-@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice()], ids=repr)
+@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()], ids=repr)
 def test_a_frame_is_never_more_than_raw_pairs_its_header_and_a_row_for_each_segment(index, value):
     draw = np.random.default_rng(5)
     sizes = [1, 2, 10, 1000, 30000]

@@ -5,7 +5,7 @@
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kLossless[] = {1, 2, 3};
+constexpr uint8_t kLossless[] = {1, 2, 3, 4, 5};
 
 // The code of `indices`, after checking that it decodes to them, and is not longer than the raw form.
 Bytes RoundTrip(uint8_t id, int64_t size, const Support& indices) {
@@ -54,7 +54,7 @@ TEST("Every lossless index codec works up to the largest size") {
 }
 
 TEST("Nothing and everything kept have an empty code") {
-  for (uint8_t id : {0, 1, 2, 3}) {
+  for (uint8_t id : {0, 1, 2, 3, 4, 5}) {
     Segment segment;
     segment.size = 77;
     Support all(77), none;
@@ -71,7 +71,7 @@ TEST("Nothing and everything kept have an empty code") {
 }
 
 TEST("There is no codec behind an unknown id") {
-  for (int id : {4, 5, 100, 255}) CHECK(FindIndexCodec(static_cast<uint8_t>(id)) == nullptr);
+  for (int id : {6, 7, 100, 255}) CHECK(FindIndexCodec(static_cast<uint8_t>(id)) == nullptr);
 }
 
 TEST("IsSupport accepts strictly ascending places below the size, nothing else") {
@@ -142,12 +142,53 @@ TEST("A bitmap is refused with the wrong length, bits beyond the size, or anothe
   CHECK(Same(Decode(FindIndex(2), segment, {0x1f, 0x0c}, &six).name, "Bitmap: the number of set bits is not the count"));
 }
 
+TEST("What decodes is what the encoder writes, among all codes of up to two bytes") {
+  for (uint8_t id : {2, 4, 5}) {
+    for (int64_t size : {2, 5, 9, 16, 300}) {
+      for (int64_t count = 1; count < std::min<int64_t>(size, 12); ++count) {
+        Segment segment;
+        segment.size = size;
+        Support indices(static_cast<size_t>(count));
+        const auto check = [&](const Bytes& code) {
+          if (!Decode(FindIndex(id), segment, code, &indices).ok()) return;
+          CHECK(IsSupport(indices, size));
+          CHECK(Encode(FindIndex(id), segment, indices) == code);
+        };
+        for (int bits = 0; bits < 1 << 16; ++bits) {
+          if (bits < 256) check({static_cast<uint8_t>(bits)});
+          check({static_cast<uint8_t>(bits), static_cast<uint8_t>(bits >> 8)});
+        }
+      }
+    }
+  }
+}
+
+TEST("Every truncation and most changes of a long code are refused, and no decoder reads beyond it") {
+  for (uint8_t id : {2, 4, 5}) {
+    for (int64_t count : {900, 20000, 45000, 60000, 99000}) {
+      Segment segment;
+      segment.size = 100000;
+      Support indices = UniformSupport(segment.size, count, 2);
+      const Bytes code = Encode(FindIndex(id), segment, indices);
+      for (size_t length = 0; length < code.size(); length += 1 + code.size() / 50) {
+        CHECK(!Decode(FindIndex(id), segment, Bytes(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(length)), &indices).ok());
+      }
+      for (uint64_t i = 0; i < 100; ++i) {
+        Bytes changed = code;
+        changed[RandomBits(1, i) % code.size()] ^= static_cast<uint8_t>(1 << (i & 7));
+        if (Decode(FindIndex(id), segment, changed, &indices).ok()) CHECK(Encode(FindIndex(id), segment, indices) == changed);
+      }
+    }
+  }
+}
+
 TEST("Raw indices are refused where the codec had a shorter form") {
   Segment segment;
   segment.size = 1000;
   Support indices = UniformSupport(1000, 500, 3);
   const Bytes raw = Encode(FindIndex(1), segment, indices);
-  for (uint8_t id : {2, 3}) CHECK(Same(Decode(FindIndex(id), segment, raw, &indices).name, "raw indices where the coded form is shorter"));
+  for (uint8_t id : {2, 3, 4, 5})
+    CHECK(Same(Decode(FindIndex(id), segment, raw, &indices).name, "raw indices where the coded form is shorter"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     Deflate,
+    EliasFano,
     FixedWidth,
     Float16,
     Float32,
@@ -23,6 +24,7 @@ from deepreduce_tf import (
     Nonzero,
     RandomK,
     Rice,
+    RunLength,
     Threshold,
     TopK,
 )
@@ -241,7 +243,7 @@ VALUES = [
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
 PAIRS = [
-    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice()]),
+    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()]),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]
 

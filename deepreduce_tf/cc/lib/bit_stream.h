@@ -22,6 +22,21 @@ inline uint64_t LoadWord(const uint8_t* bytes) {
   return word;
 }
 
+// The word at `byte`, which may lie anywhere; beyond the end of the bytes are zeros.
+inline uint64_t LoadWordWithin(Span<const uint8_t> bytes, size_t byte) {
+  if (byte + 8 <= bytes.size) return LoadWord(bytes.data + byte);
+  uint64_t word = 0;
+  if (byte < bytes.size) std::memcpy(&word, bytes.data + byte, bytes.size - byte);
+  return word;
+}
+
+// Portable: a call of the compiler's own popcount costs more without the instruction.
+inline uint64_t CountBits(uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555u;
+  word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+  return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56;
+}
+
 inline void StoreWord(uint64_t word, uint8_t* bytes) { std::memcpy(bytes, &word, sizeof word); }
 
 // Stores whole words without a branch, so up to 8 bytes beyond the stream are written (kSlack allows for it).
@@ -58,16 +73,7 @@ class BitReader {
   explicit BitReader(Span<const uint8_t> bytes, uint64_t position = 0) : bytes_(bytes), position_(position) {}
 
   // The next kMaxField bits or more.
-  uint64_t Peek() const {
-    const uint64_t byte = position_ >> 3;
-    uint64_t word = 0;
-    if (byte + 8 <= bytes_.size) {
-      word = LoadWord(bytes_.data + byte);
-    } else if (byte < bytes_.size) {
-      std::memcpy(&word, bytes_.data + byte, bytes_.size - byte);
-    }
-    return word >> (position_ & 7);
-  }
+  uint64_t Peek() const { return LoadWordWithin(bytes_, position_ >> 3) >> (position_ & 7); }
   void Skip(uint64_t bits) { position_ += bits; }
   void Seek(uint64_t position) { position_ = position; }
 

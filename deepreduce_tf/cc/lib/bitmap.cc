@@ -1,7 +1,5 @@
 #include "bitmap.h"
 
-#include <cstring>
-
 #include "bit_stream.h"
 
 namespace deepreduce {
@@ -18,30 +16,16 @@ size_t Encode(const Segment& segment, Span<const int32_t> indices, Span<uint8_t>
   return length;
 }
 
-// Portable: a call of the compiler's own popcount costs more without the instruction.
-uint64_t CountBits(uint64_t word) {
-  word -= word >> 1 & 0x5555555555555555u;
-  word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
-  return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56;
-}
-
-uint64_t WordAt(Span<const uint8_t> code, size_t byte) {
-  if (byte + 8 <= code.size) return LoadWord(code.data + byte);
-  uint64_t word = 0;
-  std::memcpy(&word, code.data + byte, code.size - byte);
-  return word;
-}
-
 Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> indices) {
   if (code.size != BitmapLength(segment.size)) return {"Bitmap: wrong length", static_cast<int64_t>(code.size)};
   BitReader reader(code, static_cast<uint64_t>(segment.size));
   if (Error error = reader.Finish(); !error.ok()) return {"Bitmap: bits beyond the size are set", error.position};
   uint64_t count = 0;
-  for (size_t byte = 0; byte < code.size; byte += 8) count += CountBits(WordAt(code, byte));
+  for (size_t byte = 0; byte < code.size; byte += 8) count += CountBits(LoadWordWithin(code, byte));
   if (count != indices.size) return {"Bitmap: the number of set bits is not the count", 0};
   int32_t* next = indices.data;
   for (size_t byte = 0; byte < code.size; byte += 8) {
-    for (uint64_t word = WordAt(code, byte); word != 0; word &= word - 1) {
+    for (uint64_t word = LoadWordWithin(code, byte); word != 0; word &= word - 1) {
       *next++ = static_cast<int32_t>(8 * byte) + __builtin_ctzll(word);
     }
   }

@@ -1,5 +1,7 @@
 #include "fixed_width.h"
 
+#include <algorithm>
+
 #include "bit_stream.h"
 
 namespace deepreduce {
@@ -26,26 +28,37 @@ void EncodeRawIndices(int64_t size, Span<const int32_t> indices, uint8_t* code) 
   writer.Finish();
 }
 
-Error DecodeRawIndices(int64_t size, Span<const uint8_t> code, Span<int32_t> indices) {
-  const uint64_t width = static_cast<uint64_t>(IndexWidth(size));
-  const uint64_t mask = (uint64_t{1} << width) - 1;
-  // Whole words while they lie within the code, then the last few indices.
-  const size_t whole = code.size < 8 ? 0 : (code.size - 8) * 8 / width;
+void ReadFields(Span<const uint8_t> code, uint64_t bit, int width, Span<int32_t> fields) {
+  if (width == 0) {
+    std::fill(fields.begin(), fields.end(), 0);
+    return;
+  }
+  const uint64_t step = static_cast<uint64_t>(width);
+  const uint64_t mask = (uint64_t{1} << step) - 1;
+  // Whole words while they lie within the code, then the last few fields.
+  const uint64_t last = code.size < 8 ? 0 : 8 * (code.size - 8);
+  const uint64_t whole = last < bit ? 0 : (last - bit) / step;
   size_t j = 0;
-  for (; j < indices.size && j < whole; ++j) {
-    const uint64_t bit = j * width;
-    indices[j] = static_cast<int32_t>(LoadWord(code.data + (bit >> 3)) >> (bit & 7) & mask);
+  for (; j < fields.size && j < whole; ++j) {
+    const uint64_t at = bit + j * step;
+    fields[j] = static_cast<int32_t>(LoadWord(code.data + (at >> 3)) >> (at & 7) & mask);
   }
-  BitReader reader(code, j * width);
-  for (; j < indices.size; ++j) {
-    indices[j] = static_cast<int32_t>(reader.Peek() & mask);
-    reader.Skip(width);
+  BitReader reader(code, bit + j * step);
+  for (; j < fields.size; ++j) {
+    fields[j] = static_cast<int32_t>(reader.Peek() & mask);
+    reader.Skip(step);
   }
+}
+
+Error DecodeRawIndices(int64_t size, Span<const uint8_t> code, Span<int32_t> indices) {
+  const int width = IndexWidth(size);
+  ReadFields(code, 0, width, indices);
   if (!IsSupport(indices, size)) {
-    for (j = 0; j < indices.size && indices[j] < size && (j == 0 || indices[j - 1] < indices[j]);) ++j;
-    return {"raw indices do not ascend strictly below the size", static_cast<int64_t>(j * width / 8)};
+    size_t j = 0;
+    while (indices[j] < size && (j == 0 || indices[j - 1] < indices[j])) ++j;
+    return {"raw indices do not ascend strictly below the size", static_cast<int64_t>(j * static_cast<size_t>(width) / 8)};
   }
-  return reader.Finish();
+  return BitReader(code, indices.size * static_cast<uint64_t>(width)).Finish();
 }
 
 }  // namespace deepreduce

@@ -19,6 +19,9 @@ int IndexWidth(int64_t size);
 // Writes RawIndexLength bytes. 0 < indices.size < size.
 void EncodeRawIndices(int64_t size, Span<const int32_t> indices, uint8_t* code);
 
+// Fields of `width` (0 to 31) bits each, the first of them at `bit` of the code, which holds them all.
+void ReadFields(Span<const uint8_t> code, uint64_t bit, int width, Span<int32_t> fields);
+
 // code.size is RawIndexLength.
 Error DecodeRawIndices(int64_t size, Span<const uint8_t> code, Span<int32_t> indices);
 

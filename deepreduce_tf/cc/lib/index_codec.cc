@@ -4,10 +4,12 @@
 #include <numeric>
 
 #include "bitmap.h"
+#include "elias_fano.h"
 #include "fixed_width.h"
 #include "random.h"
 #include "random_support.h"
 #include "rice.h"
+#include "run_length.h"
 
 namespace deepreduce {
 namespace {
@@ -28,7 +30,7 @@ constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeS
 }  // namespace
 
 const IndexCodec* FindIndexCodec(uint8_t id) {
-  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice}) {
+  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

@@ -65,6 +65,8 @@ DEEPREDUCE_INDEX_OPS("SeededSupport");
 DEEPREDUCE_INDEX_OPS("FixedWidth");
 DEEPREDUCE_INDEX_OPS("Bitmap");
 DEEPREDUCE_INDEX_OPS("Rice");
+DEEPREDUCE_INDEX_OPS("EliasFano");
+DEEPREDUCE_INDEX_OPS("RunLength");
 
 }  // namespace
 }  // namespace deepreduce
