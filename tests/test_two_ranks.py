@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-SECONDS = 900
+SECONDS = 1500
 # A signal does not interrupt a rank that waits inside TensorFlow; the timeout's thread ends it, and shows where it waited.
 # Ranks differ as machines of a cluster may: in the order of their sets and dictionaries, and in the instructions they have.
 RANK = (
