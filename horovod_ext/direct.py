@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from horovod_ext import seams, xla
 from horovod_ext.exchange import exchange
-from horovod_ext.gather_compressor import GatherCompressor, check_compression, check_op
+from horovod_ext.gather_compressor import check_op, gathers
 from horovod_ext.keras_version import tensorflow_variable
 
 _DEVICES = ["device_dense", "device_sparse"]
@@ -32,8 +32,7 @@ def install() -> None:
 def _allreduce(stock: Callable) -> Callable:
     def allreduce(*args, **kwargs):
         call = seams.arguments(stock, args, kwargs)
-        check_compression(call["compression"])
-        if not isinstance(call["compression"], GatherCompressor):
+        if not gathers(call["compression"]):
             return stock(*args, **kwargs)
         return _exchange(call, [call["tensor"]], [call["name"]])[0]
 
@@ -43,9 +42,8 @@ def _allreduce(stock: Callable) -> Callable:
 def _grouped_allreduce(stock: Callable) -> Callable:
     def grouped_allreduce(*args, **kwargs):
         call = seams.arguments(stock, args, kwargs)
-        check_compression(call["compression"])
         tensors, name = call["tensors"], call["name"]
-        if not tensors or not isinstance(call["compression"], GatherCompressor):
+        if not gathers(call["compression"]) or not tensors:
             return stock(*args, **kwargs)
         return _exchange(call, tensors, [None if name is None else f"{name}_{i}" for i in range(len(tensors))])
 
@@ -92,8 +90,7 @@ def _warn_nameless() -> None:
 def _reducescatter(stock: Callable) -> Callable:
     def reducescatter(*args, **kwargs):
         compression = seams.arguments(stock, args, kwargs)["compression"]
-        check_compression(compression)
-        if isinstance(compression, GatherCompressor):
+        if gathers(compression):
             raise ValueError(
                 f"A GatherCompressor supports hvd.allreduce and hvd.grouped_allreduce. Received: hvd.{stock.__name__} with "
                 f"compression={type(compression).__name__}. Use one of the two, or compression=hvd.Compression.none."
@@ -108,8 +105,7 @@ def _keras_allreduce(stock: Callable) -> Callable:
         # horovod.keras.allreduce passes its default average=True along with the user's op, which Horovod then refuses as a contradiction.
         if op is not None and average is True:
             average = None
-        check_compression(compression)
-        if not isinstance(compression, GatherCompressor):
+        if not gathers(compression):
             return stock(backend, value, name, average, prescale_factor, postscale_factor, op, compression)
         result = hvd.allreduce(
             tf.convert_to_tensor(tensorflow_variable(value)),

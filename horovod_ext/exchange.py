@@ -10,9 +10,8 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.tensorflow import mpi_ops
 
-from horovod_ext import buckets, names
+from horovod_ext import buckets, names, slices
 from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, Telemetry, check_op
-from horovod_ext.slices import merge
 
 Gradient = tf.Tensor | tf.IndexedSlices
 
@@ -55,7 +54,7 @@ def exchange(
     if not present:
         return results
     if _is_alone(process_set):
-        reduced = [_scale(gradient, factor) for gradient in kept]
+        reduced = [slices.scale(gradient, factor) for gradient in kept]
     else:
         reduced = (_run_eagerly if tf.executing_eagerly() else _trace)(compression, kept, owners, op == hvd.Average, factor, process_set)
     for i, gradient in zip(present, reduced, strict=True):
@@ -82,21 +81,13 @@ def _prepare(gradient: Gradient, variable: object, sparse_as_dense: bool) -> Gra
             if not isinstance(variable, tf.Variable):
                 raise ValueError("tf.IndexedSlices must have a `dense_shape` to be exchanged. Received: dense_shape=None.")
             gradient = tf.IndexedSlices(gradient.values, gradient.indices, tf.shape(variable, gradient.indices.dtype))
-        return tf.convert_to_tensor(gradient) if sparse_as_dense else merge(gradient)
+        return tf.convert_to_tensor(gradient) if sparse_as_dense else slices.merge(gradient)
     return tf.convert_to_tensor(gradient)
 
 
 def _is_alone(process_set: hvd.ProcessSet) -> bool:
     # An elastic job may grow under a graph that was traced on one rank.
     return not int(os.environ.get("HOROVOD_ELASTIC", "0")) and process_set.size() == 1
-
-
-def _scale(gradient: Gradient, factor: float) -> Gradient:
-    if factor == 1.0:
-        return gradient
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(gradient.values * tf.cast(factor, gradient.dtype), gradient.indices, gradient.dense_shape)
-    return gradient * tf.cast(factor, gradient.dtype)
 
 
 class _Exchange:

@@ -156,11 +156,16 @@ class GatherCompressor(Compressor, abc.ABC):
         return tf.cast(tf.cast(ctx, tensor.dtype) * tensor, ctx.dtype)
 
 
-def check_compression(compression: object) -> None:
-    """Raises a ValueError for what is taken for a compression by mistake: the name or the class of a GatherCompressor."""
+def gathers(compression: object) -> bool:
+    """Whether a compression is a GatherCompressor; False for those of stock Horovod.
+
+    Raises:
+        ValueError: for what is taken for a compression by mistake, the name or the class of a GatherCompressor.
+    """
     if isinstance(compression, str) or (isinstance(compression, type) and issubclass(compression, GatherCompressor)):
         name = compression if isinstance(compression, str) else f"the class {compression.__name__}"
         raise ValueError(f"`compression` must be one of hvd.Compression or a compressor object, like DeepReduce(). Received: {name}.")
+    return isinstance(compression, GatherCompressor)
 
 
 def check_op(op: object) -> None:

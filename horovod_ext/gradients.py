@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from horovod_ext import seams, xla
 from horovod_ext.exchange import exchange
-from horovod_ext.gather_compressor import GatherCompressor, check_compression, check_op
+from horovod_ext.gather_compressor import GatherCompressor, check_op, gathers
 from horovod_ext.keras_version import tensorflow_variable
 
 _PARAMETERS = [
@@ -32,8 +32,7 @@ def install() -> None:
 def _make(stock: Callable) -> Callable:
     def _make_allreduce_grads_fn(*args, **kwargs):
         arguments = seams.arguments(stock, args, kwargs)
-        check_compression(arguments["compression"])
-        if not isinstance(arguments["compression"], GatherCompressor):
+        if not gathers(arguments["compression"]):
             return stock(**arguments)
         # `groups` asks for fewer, larger messages; buckets already see to that. Devices are the exchange's own affair.
         for ignored in ("groups", "device_dense", "device_sparse"):

@@ -46,7 +46,7 @@ class _Exchange:
     def __call__(self, gradients: Sequence[Any], variables: Sequence[tf.Variable]) -> list:
         xla.refuse(self.name, gathers=False)
         self.reached = True
-        gradients = [_scaled(_merged(gradient), self.gradient_scale) for gradient in gradients]
+        gradients = [slices.scale(_merged(gradient), self.gradient_scale) for gradient in gradients]
         shared = [i for i, variable in enumerate(variables) if variable.ref() not in self.local]
         if shared:
             reduced = self.reduce([gradients[i] for i in shared], [variables[i] for i in shared])
@@ -54,7 +54,7 @@ class _Exchange:
                 gradients[i] = _merged(gradient)  # Horovod's own gather of slices leaves one row per rank and id
         if self.local and self.scale_local_gradients:
             share = 1.0 / tf.cast(hvd.size_op(self.process_set.process_set_id), tf.float32)
-            gradients = [_scaled(g, share) if v.ref() in self.local else g for g, v in zip(gradients, variables, strict=True)]
+            gradients = [slices.scale(g, share) if v.ref() in self.local else g for g, v in zip(gradients, variables, strict=True)]
         return gradients
 
 
@@ -209,14 +209,6 @@ def _copy_state(source: Any, target: Any) -> None:
 
 def _merged(gradient: Any) -> Any:
     return slices.merge(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
-
-
-def _scaled(gradient: Any, factor: Any) -> Any:
-    if isinstance(factor, float) and factor == 1.0:
-        return gradient
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(_scaled(gradient.values, factor), gradient.indices, gradient.dense_shape)
-    return gradient * tf.cast(factor, gradient.dtype)
 
 
 def _never_for_distributed(stock: Callable) -> Callable:

@@ -11,7 +11,7 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from horovod_ext import keras3, loss_scale, seams
-from horovod_ext.gather_compressor import GatherCompressor, check_compression, check_op
+from horovod_ext.gather_compressor import check_op, gathers
 from horovod_ext.keras_version import is_keras3_optimizer
 from horovod_ext.keras_version import keras3 as keras3_module
 
@@ -61,8 +61,7 @@ def install() -> None:
 def _create(stock: Callable) -> Callable:
     def create_distributed_optimizer(*args, **kwargs):
         options = seams.arguments(stock, args, kwargs)
-        check_compression(options["compression"])
-        if isinstance(options["compression"], GatherCompressor):
+        if gathers(options["compression"]):
             check_op(options["op"])
         _check_predivide(options["gradient_predivide_factor"], options["op"])
         optimizer = options["optimizer"]
@@ -94,8 +93,7 @@ def _create(stock: Callable) -> Callable:
 def _distributed_optimizer(stock: Callable) -> Callable:
     def DistributedOptimizer(*args, **kwargs):
         options = seams.arguments(stock, args, kwargs)
-        check_compression(options["compression"])
-        if isinstance(options["compression"], GatherCompressor):
+        if gathers(options["compression"]):
             check_op(options["op"])
         _check_predivide(options["gradient_predivide_factor"], options["op"])
         if isinstance(options["optimizer"], tf.compat.v1.train.Optimizer):

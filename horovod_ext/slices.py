@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices` whose ids are unique and ascending."""
+"""What is done alike to dense gradients and `tf.IndexedSlices`, and slices whose ids are unique and ascending."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ def merge(slices: tf.IndexedSlices) -> tf.IndexedSlices:
     # A sorted segment sum adds in one order on every rank, so that the ranks' weights stay equal to the bit.
     values = tf.math.segment_sum(tf.gather(slices.values, order), segments)
     return tf.IndexedSlices(values, unique, slices.dense_shape)
+
+
+def scale(gradient: tf.Tensor | tf.IndexedSlices, factor: float | tf.Tensor) -> tf.Tensor | tf.IndexedSlices:
+    """A gradient times a factor, in the gradient's dtype."""
+    if isinstance(factor, float) and factor == 1.0:
+        return gradient
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(scale(gradient.values, factor), gradient.indices, gradient.dense_shape)
+    return gradient * tf.cast(factor, gradient.dtype)
