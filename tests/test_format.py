@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import re
 import zlib
-from itertools import pairwise
 from pathlib import Path
 
 import format_reference as reference
 import numpy as np
 import pytest
+from format_decoders import (
+    OPS,
+    REFERENCE,
+    decode_with_ops,
+    encode_index_with_ops,
+    encode_value_with_ops,
+    same_bits,
+    spread,
+    spread_arrays,
+    supports,
+    values_arrays,
+)
 from format_reference import (
     BFLOAT16,
     BITMAP,
@@ -29,104 +40,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 PAGE = Path(__file__).parent.parent / "docs" / "format.md"
-
-
-# The two decoders: the reference, and the C++ ops
-
-
-class Reference:
-    def refuses(self, name: str):
-        return pytest.raises(FormatError, match=f"^{re.escape(name)}$")
-
-    def decode_index(self, codec: int, size: int, count: int, code: bytes, **place) -> np.ndarray:
-        return reference.decode_index(codec, size, count, code, **place)
-
-    def decode_value(self, codec: int, number: int, code: bytes) -> np.ndarray:
-        return reference.decode_value(codec, number, code)
-
-    def decode_frames(self, data: bytes, sizes: list[int], widths: list[int] | None = None) -> list[tuple]:
-        return [(segment.indices, segment.values) for frame in reference.split_frames(data, sizes) for segment in frame.segments]
-
-
-class Ops:
-    """The ops name other errors than the reference, so only their kind is held: DataLoss."""
-
-    def refuses(self, name: str):
-        import tensorflow as tf
-
-        return pytest.raises(tf.errors.DataLossError)
-
-    def decode_index(self, codec: int, size: int, count: int, code: bytes, **place) -> np.ndarray:
-        place.pop("segment", None)
-        frame = reference.write_frame(codec, FLOAT32, [(size, count, 1, code, bytes(4 * count))], **place)
-        return decode_with_ops(frame, [size], [1], codec, FLOAT32)[0][0]
-
-    def decode_value(self, codec: int, number: int, code: bytes) -> np.ndarray:
-        frame = reference.write_frame(FIXED_WIDTH, codec, [(number, number, 1, b"", code)])
-        return decode_with_ops(frame, [number], [1], FIXED_WIDTH, codec)[0][1]
-
-    def decode_frames(self, data: bytes, sizes: list[int], widths: list[int] | None = None) -> list[tuple]:
-        return decode_with_ops(data, sizes, widths or [1] * len(sizes), RICE, FLOAT32)
-
-
-def decode_with_ops(data: bytes, sizes: list[int], widths: list[int], index_codec: int, value_codec: int) -> list[tuple]:
-    """(indices, values) of each segment of each frame. The fingerprint is taken from the first frame."""
-    from deepreduce_tf import ops
-
-    payload = np.frombuffer(data, np.int64)
-    fingerprint = payload[3] if len(payload) > 3 else 0
-    indices, values, splits = ops.frame_decode(
-        payload=payload,
-        sizes=np.array(sizes, np.int64),
-        fingerprint=fingerprint,
-        widths=np.array(widths, np.int64),
-        index_codec=index_codec,
-        value_codec=value_codec,
-    )
-    indices, values, splits = indices.numpy(), values.numpy(), splits.numpy()
-    segments, value_at = [], 0
-    for j, (begin, end) in enumerate(pairwise(splits)):
-        number = (end - begin) * widths[j % len(sizes)]
-        segments.append((indices[begin:end], values[value_at : value_at + number]))
-        value_at += number
-    assert value_at == len(values)
-    return segments
-
-
-REFERENCE, OPS = Reference(), Ops()
-
-
-@pytest.fixture(params=[REFERENCE, OPS], ids=["reference", "ops"])
-def decoder(request):
-    return request.param
-
-
-OPS_NAMES = {
-    SEEDED: "seeded_support",
-    FIXED_WIDTH: "fixed_width",
-    BITMAP: "bitmap",
-    RICE: "rice",
-    ELIAS_FANO: "elias_fano",
-    RUN_LENGTH: "run_length",
-}
-VALUE_OPS_NAMES = {FLOAT32: "float32", FLOAT16: "float16", BFLOAT16: "b_float16", LOG_QUANTIZER: "log_quantizer"}
-
-
-def encode_index_with_ops(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:
-    from deepreduce_tf import ops
-
-    assert segment == 0
-    encode, _ = ops.codec(OPS_NAMES[codec])
-    code, _ = encode(indices=indices.astype(np.int32), splits=[0, len(indices)], sizes=[size], seed=seed, step=step)
-    return code.numpy().tobytes()
-
-
-def encode_value_with_ops(codec: int, values: np.ndarray, **options) -> bytes:
-    from deepreduce_tf import ops
-
-    encode, _ = ops.codec(VALUE_OPS_NAMES[codec])
-    code, _, _ = encode(values=values, splits=[0, len(values)], seed=0, step=0, **options)
-    return code.numpy().tobytes()
 
 
 # The worked examples
@@ -168,10 +81,6 @@ EXAMPLES = [parse_example(block) for block in re.findall(r"```example\n(.*?)```"
 def examples(kind: str, codecs: list[int] | None = None):
     chosen = [example for example in EXAMPLES if example["kind"] == kind and (codecs is None or int(example["codec"]) in codecs)]
     return pytest.mark.parametrize("example", chosen, ids=[example["name"] for example in chosen])
-
-
-def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.dtype == b.dtype == np.float32 and np.array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
 def test_the_page_has_an_example_of_every_codec():
@@ -256,27 +165,6 @@ CODECS_OF_INDICES = (SEEDED, *EXPLICIT)
 CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE)
 CODECS_OF_VALUES = (FLOAT32, *CODED_VALUES)
 LOSSLESS = (FLOAT32, DEFLATE)
-float32s = st.floats(width=32, allow_nan=False, allow_infinity=False)
-
-
-@st.composite
-def supports(draw) -> tuple[int, np.ndarray]:
-    size = draw(st.integers(0, 300))
-    kept = draw(st.sets(st.integers(0, size - 1))) if size else set()
-    if draw(st.booleans()):
-        kept = set(range(size)) - kept
-    return size, np.array(sorted(kept), np.int64)
-
-
-values_arrays = st.lists(float32s, max_size=80).map(lambda numbers: np.array(numbers, np.float32))
-
-
-def spread(seed: int, number: int, zeros: float) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    return (random.standard_normal(number) * (random.random(number) >= zeros)).astype(np.float32)
-
-
-spread_arrays = st.builds(spread, st.integers(0, 2**31), st.integers(1, 3000), st.sampled_from([0, 0.3, 0.99]))
 
 
 @given(supports(), st.sampled_from(EXPLICIT))

@@ -1,0 +1,10 @@
+"""A second implementation of docs/format.md, in NumPy, written from that page alone.
+
+It is slow and plain on purpose: it is what the C++ codecs are held against. Every rule of the page is checked, and bytes that no
+encoder writes raise a FormatError that names the rule.
+"""
+
+from format_reference.bits import *  # noqa: F403
+from format_reference.frame import *  # noqa: F403
+from format_reference.index_codes import *  # noqa: F403
+from format_reference.value_codes import *  # noqa: F403
