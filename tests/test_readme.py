@@ -40,20 +40,3 @@ def test_the_checkpoint_of_the_example_holds_the_residuals(tmp_path, monkeypatch
     saved = tf.train.load_checkpoint(str(tmp_path / "checkpoint" / "rank0"))
     (key,) = (name for name in saved.get_variable_to_shape_map() if "residual" in name)
     np.testing.assert_array_equal(saved.get_tensor(key), np.full((4, 2), 7.0))
-
-
-def test_the_stage_of_the_example_shrinks_the_error_of_every_gradient_of_a_bucket():
-    names = {"deepreduce_tf": deepreduce_tf, "tf": tf}
-    exec(block("register_stage"), names)
-    codec = names["Signs"]()
-    random = np.random.default_rng(0)
-    values = np.concatenate([random.normal(size=500), 100 * random.normal(size=300)]).astype("float32")
-    splits, zero = tf.constant([0, 500, 800], tf.int64), tf.zeros([], tf.int64)
-    code, code_splits, sent = codec.encode(tf.constant(values), splits, zero, zero)
-    np.testing.assert_array_equal(codec.decode(code, code_splits, splits[1:] - splits[:-1]), sent)
-    for part in (slice(0, 500), slice(500, 800)):
-        assert np.linalg.norm(sent[part] - values[part]) < 0.7 * np.linalg.norm(values[part])
-    gradient = random.normal(size=2000).astype("float32")
-    received = deepreduce_tf.DeepReduce(value="signs")(gradient).numpy()
-    assert np.count_nonzero(received) == 200
-    assert set(np.sign(received[received != 0])) == {-1.0, 1.0}

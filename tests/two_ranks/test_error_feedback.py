@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from noise import SHAPES, assert_nothing_is_lost, noise, residuals, run_noise
 
 from deepreduce_tf import (
     QSGD,
@@ -31,8 +32,6 @@ from deepreduce_tf import (
 from horovod_ext.exchange import exchange
 
 RANK = hvd.rank()
-SHAPES = [(64, 64), (3, 3, 16, 16), (33,), (7,), ()]
-STEPS = 200
 
 
 def top_1(**options):
@@ -44,15 +43,6 @@ def average(compression, gradient, variable):
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(variable * gradient)
     return hvd.DistributedGradientTape(tape, compression=compression).gradient(loss, variable)
-
-
-def noise(step, shapes=SHAPES):
-    """Gradients that differ by rank and step."""
-    return [tf.random.stateless_normal(shape, seed=tf.stack([tf.cast(step, tf.int32), 100 * RANK + i])) for i, shape in enumerate(shapes)]
-
-
-def residuals(compression):
-    return [residual.numpy() for residual in compression.error_feedback.residuals().values()]
 
 
 def resident_bytes():
@@ -145,16 +135,18 @@ def test_an_eager_loop_with_a_new_tape_each_step_neither_traces_nor_grows(monkey
             loss = sum(tf.reduce_sum(v * tf.reshape(weight, v.shape) if v.shape.rank == 2 else v) for v in variables)
         return hvd.DistributedGradientTape(tape, compression=compression).gradient(loss, variables)
 
-    for _ in range(50):
-        step()
-    gc.collect()
-    bytes_before, objects_before = resident_bytes(), len(gc.get_objects())
-    for _ in range(150):
-        step()
-    gc.collect()
+    growth = []
+    for _ in range(4):
+        bytes_before, objects_before = resident_bytes(), len(gc.get_objects())
+        for _ in range(50):
+            step()
+        gc.collect()
+        growth.append((resident_bytes() - bytes_before, len(gc.get_objects()) - objects_before))
     assert traced == [0, 1]  # each bucket once
-    assert len(gc.get_objects()) - objects_before < 150
-    assert resident_bytes() - bytes_before < 150 * 2**17 / 4  # less than an eighth of one step's gradients a step
+    # A leak shows in every round; the allocator's own growth does not.
+    least_bytes, least_objects = (min(each) for each in zip(*growth[1:], strict=True))
+    assert least_bytes < 50 * 2**17 / 4  # less than an eighth of one step's gradients a step
+    assert least_objects < 50
 
 
 def test_variables_that_are_gone_take_their_residuals_and_traces_with_them():
@@ -248,47 +240,13 @@ PAIRS = [
 ]
 
 
-def run_noise(compressions, variables, steps=STEPS):
-    """Exchanges noise by each compressor, and adds up what came.
-
-    Returns:
-        For each compressor the bits of all results of all steps, mixed, and the sum of the results; the sum of this rank's gradients; the
-        mean of their norm.
-    """
-
-    def flat(tensors):
-        return tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], 0)
-
-    @tf.function
-    def run():
-        size = sum(variable.shape.num_elements() for variable in variables)
-        total, norm = tf.zeros([size], tf.float64), tf.zeros([])
-        bits, sums = tf.zeros([len(compressions), size], tf.int64), tf.zeros([len(compressions), size], tf.float64)
-        for step in tf.range(steps):
-            gradients = noise(step, [variable.shape for variable in variables])
-            results = tf.stack([flat(exchange(compression, gradients, variables, op=hvd.Sum)) for compression in compressions])
-            bits = 31 * bits + tf.cast(tf.bitcast(results, tf.int32), tf.int64)
-            sums += tf.cast(results, tf.float64)
-            total += tf.cast(flat(gradients), tf.float64)
-            norm += tf.linalg.global_norm(gradients) / steps
-        return bits, sums, total, norm
-
-    return run()
-
-
 @pytest.mark.parametrize(("sparsifier", "index"), PAIRS, ids=repr)
 def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, index, assert_equal_on_both_ranks):
     compressions = [DeepReduce(sparsifier, index, value, min_size=0) for value in VALUES]
     variables = [tf.Variable(tf.zeros(shape)) for shape in SHAPES[:4]]
-    bits, sums, total, norm = run_noise(compressions, variables)
+    bits, *sums = run_noise(compressions, variables)
     assert_equal_on_both_ranks(bits)
-    everything = hvd.allreduce(total, op=hvd.Sum)
-    for compression, sent in zip(compressions, sums, strict=True):
-        residual = np.concatenate([value.ravel() for value in residuals(compression)])
-        owed = hvd.allreduce(residual.astype("float64"), op=hvd.Sum)
-        np.testing.assert_allclose(sent + owed, everything, rtol=0, atol=1e-6 * STEPS, err_msg=repr(compression))
-        ratio = np.linalg.norm(residual.astype("float64")) / norm
-        print(f"residual / gradient norm after {STEPS} steps: {ratio:.2f} with {compression}")
+    for compression, ratio in assert_nothing_is_lost(compressions, *sums):
         # Rounding to one level is no contraction of what RandomK keeps.
         if sparsifier == TopK(0.1) or (sparsifier == RandomK(0.1) and compression.value != QSGD(2, "l2")):
             assert ratio < 10, compression
