@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .PHONY: help
 help:
-	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
+	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed 's/:.*## /\t/'
 
 .venv/.tools: tests/requirements.txt
 	$(PYTHON) -m venv .venv
@@ -62,6 +62,11 @@ fuzz:  ## every decoder on hostile bytes: make fuzz T=60 (seconds each)
 .PHONY: bench
 bench: ready  ## speed and size against the targets
 	python tests/bench.py $(ARGS)
+
+.PHONY: figure8
+figure8: ready  ## the paper's Figure 8 on real gradients: a table and docs/figure8.png; ARGS="gradients.npz" to train nothing
+	python models/data.py
+	python tests/figure8.py $(ARGS)
 
 .PHONY: lint
 lint: .venv/.tools  ## ruff and clang-format

@@ -1,6 +1,14 @@
 """Gradient compression for Horovod and TensorFlow."""
 
 import importlib.util
+import os
+import sys
+
+if sys.argv[:1] == ["-m"]:
+    # `python -m deepreduce_tf`: standard error is for the command's own messages. TensorFlow reads these when it is imported, and tells of
+    # oneDNN, which the stages do not use, at any level.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 if importlib.util.find_spec("horovod") is not None:
     # First, since a loaded SavedModel needs Horovod's ops. The stages work without Horovod.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import numbers
@@ -27,12 +28,17 @@ def _key(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
+@functools.cache  # eager calls of codecs ask on every call, and reading a signature takes longer than coding
+def _arguments(stage_class: type[Stage]) -> tuple[str, ...]:
+    return tuple(inspect.signature(stage_class).parameters)
+
+
 class Stage:
     """A step of the pipeline. Its keyword arguments are its whole configuration, each kept as an attribute of the same name."""
 
     def get_config(self) -> dict[str, object]:
         """The keyword arguments that make an equal stage, as values that JSON can hold."""
-        return {name: _serialize(getattr(self, name)) for name in inspect.signature(type(self)).parameters}
+        return {name: _serialize(getattr(self, name)) for name in _arguments(type(self))}
 
     @classmethod
     def from_config(cls, config: dict[str, object]) -> Stage:
@@ -65,6 +71,11 @@ def is_variable(value: object) -> bool:
     return isinstance(value, tf.Variable) or (hasattr(value, "value") and hasattr(value, "assign"))
 
 
+def registered_stages(kind: type[Stage]) -> list[type[Stage]]:
+    """All stages of a kind that a name can resolve to, an application's too, by name."""
+    return sorted((stage for stage in _registry.values() if issubclass(stage, kind)), key=lambda stage: stage.__name__.lower())
+
+
 def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     """A stage from a stage, a name or what `serialize` returned.
 
@@ -78,14 +89,18 @@ def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     """
     if isinstance(value, kind):
         return value
-    names = sorted(stage.__name__ for stage in _registry.values() if issubclass(stage, kind))
     name, config = (value.get("class_name"), value.get("config", {})) if isinstance(value, dict) else (value, {})
+    return resolve_class(argument, name, kind, received=value).from_config(config)
+
+
+def resolve_class(argument: str, name: object, kind: type[Stage], received: object = None) -> type[Stage]:
+    """The registered stage of a name; errors as of `resolve_stage`, about `received` or the name."""
     stage_class = _registry.get(_key(name)) if isinstance(name, str) else None
     if stage_class is None or not issubclass(stage_class, kind):
-        raise ValueError(
-            f"`{argument}` must be of class {kind.__name__}, or the name of one: {', '.join(names)}. Received: {argument}={value!r}"
-        )
-    return stage_class.from_config(config)
+        names = ", ".join(stage.__name__ for stage in registered_stages(kind))
+        value = name if received is None else received
+        raise ValueError(f"`{argument}` must be of class {kind.__name__}, or the name of one: {names}. Received: {argument}={value!r}")
+    return stage_class
 
 
 def _serialize(value: object) -> object:

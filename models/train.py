@@ -1,4 +1,4 @@
-"""Trains ResNet-20 on Fashion-MNIST with compressed gradients: `horovodrun -np 2 python models/train.py`.
+"""Trains ResNet-20 or an MLP on Fashion-MNIST with compressed gradients: `horovodrun -np 2 python models/train.py`.
 
 Ends with a table of what was sent and, as the last line, the same figures as one line of JSON.
 """
@@ -20,17 +20,20 @@ import report
 import tensorflow as tf
 from data import DataError, ImageData, load_fashion_mnist, test_batches, train_batches
 from horovod.tensorflow import grouped_allreduce
+from mlp import mlp
 from progress import Progress
 from resnet import resnet20
 
 from deepreduce_tf import QSGD, DeepReduce, LogQuantizer, Nonzero, RandomK, Threshold, TopK
 
+MODELS = {"resnet20": ("ResNet-20", resnet20), "mlp": ("MLP", mlp)}
 DENSE = {"none": (hvd.Compression.none, 4), "fp16": (hvd.Compression.fp16, 2)}
 
 
 def parse_arguments() -> argparse.Namespace:
     """The command line, with the defaults that the README's figures were measured with."""
-    parser = argparse.ArgumentParser(description="Train ResNet-20 on Fashion-MNIST over Horovod with compressed gradients.")
+    parser = argparse.ArgumentParser(description="Train a network on Fashion-MNIST over Horovod with compressed gradients.")
+    parser.add_argument("--model", choices=tuple(MODELS), default="resnet20", help="the network (default %(default)s)")
     parser.add_argument("--compression", choices=("deepreduce", *DENSE), default="deepreduce", help="none and fp16 are Horovod's own")
     parser.add_argument("--sparsifier", choices=("topk", "randomk", "threshold", "nonzero"), default="topk", help="which elements are kept")
     parser.add_argument("--ratio", type=float, default=0.1, help="share of the elements that topk and randomk keep (default %(default)s)")
@@ -45,15 +48,18 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=0.1, help="highest learning rate (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", type=Path, metavar="FILE.keras", help="keep the trained model")
+    parser.add_argument("--save-gradients", type=Path, metavar="FILE.npz", help="keep the gradients of rank 0's next batch after the last")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the last line to this file too")
     arguments = parser.parse_args()
     if arguments.seed not in range(2**32):
         parser.error(f"--seed must be in [0, 2^32). Received: {arguments.seed}")
     if not 0 < arguments.learning_rate < float("inf"):
         parser.error(f"--learning-rate must be positive. Received: {arguments.learning_rate}")
-    for file in filter(None, (arguments.save, arguments.json)):
+    for file in filter(None, (arguments.save, arguments.save_gradients, arguments.json)):
         if not file.absolute().parent.is_dir():
             parser.error(f"the folder of {file} does not exist")
+        if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            parser.error(f"{file} must be a file that may be written")
     for name in ("steps", "batch_size"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(arguments, name)}")
@@ -101,13 +107,13 @@ def use_own_cores() -> None:
 
 
 def build_model(compression: type | DeepReduce, arguments: argparse.Namespace) -> keras.Model:
-    """ResNet-20, compiled with SGD: a linear warm-up over a twentieth of the steps, then a cosine down to zero."""
+    """The network, compiled with SGD: a linear warm-up over a twentieth of the steps, then a cosine down to zero."""
     warmup = max(1, arguments.steps // 20)
     learning_rate = keras.optimizers.schedules.CosineDecay(
         0.0, max(1, arguments.steps - warmup), warmup_target=arguments.learning_rate, warmup_steps=warmup
     )
     optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate, momentum=0.9), compression=compression)
-    model = resnet20()
+    model = MODELS[arguments.model][1]()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer, loss=loss, metrics=["accuracy"], jit_compile=False)
     return model
@@ -122,6 +128,18 @@ def train(model: keras.Model, data: ImageData, arguments: argparse.Namespace) ->
     started = time.monotonic()
     model.fit(batches, steps_per_epoch=arguments.steps, epochs=1, callbacks=callbacks, shuffle=False, verbose=0)
     return time.monotonic() - started
+
+
+def save_gradients(model: keras.Model, data: ImageData, arguments: argparse.Namespace) -> None:
+    """Writes what this rank's next batch would be exchanged as: a float32 array per trainable variable, under the variable's path."""
+    batches = train_batches(data, hvd.rank(), hvd.size(), arguments.batch_size, arguments.seed)
+    images, labels = next(iter(batches.skip(arguments.steps)))
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(images, labels, model(images, training=True))
+    variables = model.trainable_variables
+    gradients = tape.gradient(loss, [variable.value for variable in variables])
+    with open(arguments.save_gradients, "wb") as file:  # given a name, NumPy would add its own ending
+        np.savez(file, **{variable.path: gradient.numpy() for variable, gradient in zip(variables, gradients, strict=True)})
 
 
 def average_statistics(model: keras.Model) -> None:
@@ -166,13 +184,16 @@ def main() -> None:
 
 
 def finish(model: keras.Model, figures: report.Figures, seconds: float, data: ImageData, arguments: argparse.Namespace) -> None:
-    """What one rank does for all: keeps the model, prints the results."""
+    """What one rank does for all: keeps the model and its gradients, prints the results."""
     if arguments.save:
         model.save(arguments.save)
+    if arguments.save_gradients:
+        save_gradients(model, data, arguments)
     if arguments.json:
         arguments.json.write_text(figures.to_json() + "\n")
     print(f"weights are equal, bit for bit, on {hvd.size()} rank{'s' if hvd.size() > 1 else ''}")
-    title = f"ResNet-20 on {data.name}, {hvd.size()} x {arguments.batch_size} images, {arguments.steps} steps\n{describe(arguments)}"
+    network = f"{MODELS[arguments.model][0]} on {data.name}"
+    title = f"{network}, {hvd.size()} x {arguments.batch_size} images, {arguments.steps} steps\n{describe(arguments)}"
     report.print_table(title, figures, seconds)
     print(figures.to_json(), flush=True)
 

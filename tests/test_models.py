@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ TRAINABLE_ELEMENTS = 269_722
 sys.path.insert(0, str(MODELS))  # as `python models/train.py` has it
 
 import data as image_data  # noqa: E402
+from mlp import mlp  # noqa: E402
 from resnet import resnet20  # noqa: E402
 
 
@@ -159,10 +161,18 @@ def test_resnet20_has_the_papers_shape():
     assert [layer.output.shape[1:3] for layer in model.layers if layer.name.startswith("global")] == [(64,)]
 
 
-def test_resnet20_survives_saving(tmp_path):
+def test_the_mlp_has_two_hidden_layers_of_512_units_on_one_channel():
+    model = mlp()
+    shapes = [tuple(v.shape) for v in model.trainable_weights]
+    assert shapes == [(1024, 512), (512,), (512, 512), (512,), (512, 10), (10,)]
+    assert model.output_shape == (None, 10)
+
+
+@pytest.mark.parametrize("network", [resnet20, mlp], ids=lambda network: network.__name__)
+def test_networks_survive_saving(network, tmp_path):
     import keras
 
-    model = resnet20()
+    model = network()
     model.save(tmp_path / "model.keras")
     images = np.random.default_rng(0).normal(size=(4, 32, 32, 3)).astype(np.float32)
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -264,3 +274,25 @@ def test_two_ranks_train_with_horovods_own_compressions(fashion_mnist, tmp_path,
     assert {key: value for key, value in figures.items() if value is not None and key != "accuracy"} == known
     assert 0 < figures["accuracy"] <= 1
     assert model.exists()
+
+
+@pytest.mark.timeout(300)
+def test_gradients_of_the_next_batch_are_saved(fashion_mnist, tmp_path):
+    file = tmp_path / "gradients"  # NumPy would add an ending
+    lines = train("--model", "mlp", "--steps", "2", "--batch-size", "8", "--save-gradients", str(file))
+    assert any("MLP on Fashion-MNIST" in line for line in lines)
+    gradients = dict(np.load(file))
+    names = [f"{layer}/{kind}" for layer in ("dense", "dense_1", "dense_2") for kind in ("kernel", "bias")]
+    shapes = [tuple(v.shape) for v in mlp().trainable_weights]
+    assert [(name, gradient.shape) for name, gradient in gradients.items()] == list(zip(names, shapes, strict=True))
+    for gradient in gradients.values():
+        assert gradient.dtype == np.float32 and np.isfinite(gradient).all() and np.abs(gradient).max() > 0
+
+
+@pytest.mark.parametrize(("path", "message"), [("missing/file", "the folder of .*file does not exist"), (".", "must be a file that")])
+def test_gradients_that_cannot_be_written_are_refused_before_training(path, message, tmp_path):
+    command = [sys.executable, str(MODELS / "train.py"), "--save-gradients", str(tmp_path / path)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr.splitlines()[-1])
