@@ -15,10 +15,10 @@ if importlib.util.find_spec("horovod") is not None:
     import horovod.tensorflow  # noqa: F401
 
 from deepreduce_tf.error_feedback import ErrorFeedback
-from deepreduce_tf.index_codecs import Bitmap, EliasFano, FixedWidth, IndexCodec, Rice, RunLength
+from deepreduce_tf.index_codecs import Bitmap, DeltaHuffman, EliasFano, FixedWidth, Huffman, IndexCodec, Rice, RunLength
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
-from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, ValueCodec
+from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, SketchML, ValueCodec
 
 __all__ = [
     "QSGD",
@@ -26,17 +26,20 @@ __all__ = [
     "Bitmap",
     "DeepReduce",
     "Deflate",
+    "DeltaHuffman",
     "EliasFano",
     "ErrorFeedback",
     "FixedWidth",
     "Float16",
     "Float32",
+    "Huffman",
     "IndexCodec",
     "LogQuantizer",
     "Nonzero",
     "RandomK",
     "Rice",
     "RunLength",
+    "SketchML",
     "Sparsifier",
     "Stage",
     "Threshold",

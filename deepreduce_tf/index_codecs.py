@@ -149,3 +149,29 @@ class RunLength(_OpIndexCodec):
 
     codec_id = 5
     op_name = "run_length"
+
+
+@register_stage
+class Huffman(_OpIndexCodec):
+    """Writes each gap as its number of bits, in a Huffman code made for the segment, and those bits.
+
+    Within 1 to 3 percent of the smallest size on places without structure up to 10 percent kept, 13 percent above it at half; adapts to any
+    distribution of gaps where Rice's single parameter does not (Huffman, "A method for the construction of minimum-redundancy codes",
+    Proceedings of the IRE 40, 1952).
+    """
+
+    codec_id = 6
+    op_name = "huffman"
+
+
+@register_stage
+class DeltaHuffman(_OpIndexCodec):
+    """Writes each gap as its number of bytes, in a Huffman code made for the segment, and those 1 to 4 bytes: the keys of SKCompress.
+
+    Takes at least 8 bits per index, which Huffman and Rice do not. Jiang et al., "SketchML: Accelerating distributed machine learning with
+    data sketches", SIGMOD 2018, section 3; "SKCompress: compressing sparse and nonuniform gradient in distributed machine learning", The
+    VLDB Journal 29, 2020.
+    """
+
+    codec_id = 7
+    op_name = "delta_huffman"

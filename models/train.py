@@ -24,7 +24,7 @@ from mlp import mlp
 from progress import Progress
 from resnet import resnet20
 
-from deepreduce_tf import QSGD, DeepReduce, LogQuantizer, Nonzero, RandomK, Threshold, TopK
+from deepreduce_tf import QSGD, DeepReduce, LogQuantizer, Nonzero, RandomK, SketchML, Threshold, TopK
 
 MODELS = {"resnet20": ("ResNet-20", resnet20), "mlp": ("MLP", mlp)}
 DENSE = {"none": (hvd.Compression.none, 4), "fp16": (hvd.Compression.fp16, 2)}
@@ -39,9 +39,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--ratio", type=float, default=0.1, help="share of the elements that topk and randomk keep (default %(default)s)")
     parser.add_argument("--warmup-steps", type=int, default=0, help="steps in which topk comes down from 25 %% to the ratio")
     parser.add_argument("--threshold", type=float, default=1e-3, help="smallest magnitude that threshold keeps (default %(default)s)")
-    parser.add_argument("--index", default="rice", help="index codec: rice, elias_fano, run_length, bitmap, ... (default %(default)s)")
-    parser.add_argument("--value", default="qsgd", help="value codec: qsgd, log_quantizer, float32, deflate, ... (default %(default)s)")
-    parser.add_argument("--bits", type=int, default=8, help="bits per value of qsgd and log_quantizer (default %(default)s)")
+    parser.add_argument(
+        "--index", default="rice", help="index codec: rice, elias_fano, huffman, run_length, bitmap, ... (default %(default)s)"
+    )
+    parser.add_argument(
+        "--value", default="qsgd", help="value codec: qsgd, log_quantizer, sketch_ml, float32, deflate, ... (default %(default)s)"
+    )
+    parser.add_argument("--bits", type=int, default=8, help="bits of qsgd, log_quantizer and sketch_ml (default %(default)s)")
     parser.add_argument("--error-feedback", action=argparse.BooleanOptionalAction, default=True, help="send later what was not sent now")
     parser.add_argument("--steps", type=int, default=640, help="optimizer steps (default %(default)s)")
     parser.add_argument("--batch-size", type=int, default=64, help="images per rank and step (default %(default)s)")
@@ -76,7 +80,7 @@ def build_compression(arguments: argparse.Namespace) -> type | DeepReduce:
         "threshold": lambda: Threshold(threshold=arguments.threshold),
         "nonzero": Nonzero,
     }
-    quantizers = {"qsgd": QSGD, "logquantizer": LogQuantizer}
+    quantizers = {"qsgd": QSGD, "logquantizer": LogQuantizer, "sketchml": SketchML}
     quantizer = quantizers.get(arguments.value.lower().replace("_", "").replace("-", ""))
     value = arguments.value if quantizer is None else quantizer(bits=arguments.bits)
     return DeepReduce(
@@ -94,7 +98,7 @@ def describe(arguments: argparse.Namespace) -> str:
         return f"compression {arguments.compression}"
     kept = {"topk": f"{arguments.ratio:g}", "randomk": f"{arguments.ratio:g}", "threshold": f"{arguments.threshold:g}", "nonzero": ""}
     index = "no indices sent" if arguments.sparsifier == "randomk" else arguments.index
-    bits = f" {arguments.bits} bits" if arguments.value in ("qsgd", "log_quantizer") else ""
+    bits = f" {arguments.bits} bits" if arguments.value in ("qsgd", "log_quantizer", "sketch_ml") else ""
     feedback = "error feedback" if arguments.error_feedback else "no error feedback"
     return f"{arguments.sparsifier} {kept[arguments.sparsifier]}, {index}, {arguments.value}{bits}, {feedback}"
 

@@ -11,14 +11,17 @@ import pytest
 from format_reference import (
     BFLOAT16,
     BITMAP,
+    DELTA_HUFFMAN,
     ELIAS_FANO,
     FIXED_WIDTH,
     FLOAT16,
     FLOAT32,
+    HUFFMAN,
     LOG_QUANTIZER,
     RICE,
     RUN_LENGTH,
     SEEDED,
+    SKETCH_ML,
     FormatError,
 )
 from hypothesis import strategies as st
@@ -93,8 +96,16 @@ OPS_NAMES = {
     RICE: "rice",
     ELIAS_FANO: "elias_fano",
     RUN_LENGTH: "run_length",
+    HUFFMAN: "huffman",
+    DELTA_HUFFMAN: "delta_huffman",
 }
-VALUE_OPS_NAMES = {FLOAT32: "float32", FLOAT16: "float16", BFLOAT16: "b_float16", LOG_QUANTIZER: "log_quantizer"}
+VALUE_OPS_NAMES = {
+    FLOAT32: "float32",
+    FLOAT16: "float16",
+    BFLOAT16: "b_float16",
+    LOG_QUANTIZER: "log_quantizer",
+    SKETCH_ML: "sketch_ml",
+}
 
 
 def encode_index_with_ops(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:

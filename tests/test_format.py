@@ -25,15 +25,18 @@ from format_reference import (
     BFLOAT16,
     BITMAP,
     DEFLATE,
+    DELTA_HUFFMAN,
     ELIAS_FANO,
     FIXED_WIDTH,
     FLOAT16,
     FLOAT32,
+    HUFFMAN,
     LOG_QUANTIZER,
     QSGD,
     RICE,
     RUN_LENGTH,
     SEEDED,
+    SKETCH_ML,
     FormatError,
 )
 from hypothesis import given, settings
@@ -111,7 +114,7 @@ def test_value_example_decodes_to_its_values(decoder, example):
     assert same_bits(decoder.decode_value(int(example["codec"]), len(expected), example["code"]), expected)
 
 
-@examples("value", [FLOAT32, FLOAT16, BFLOAT16, LOG_QUANTIZER])
+@examples("value", [FLOAT32, FLOAT16, BFLOAT16, LOG_QUANTIZER, SKETCH_ML])
 @pytest.mark.parametrize("encode", [reference.encode_value, encode_value_with_ops])
 def test_value_example_is_what_the_encoder_writes(encode, example):
     codec, values = int(example["codec"]), floats(example["values"])
@@ -160,9 +163,9 @@ def test_frame_example_is_what_the_encoder_writes(example):
 
 # Round trips of the reference
 
-EXPLICIT = (FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH)
+EXPLICIT = (FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN)
 CODECS_OF_INDICES = (SEEDED, *EXPLICIT)
-CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE)
+CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, SKETCH_ML)
 CODECS_OF_VALUES = (FLOAT32, *CODED_VALUES)
 LOSSLESS = (FLOAT32, DEFLATE)
 
@@ -300,7 +303,7 @@ def frame_of_table(table: bytes) -> bytes:
     [
         (0, b"d", "magic"),
         (4, b"\2", "version"),
-        (5, b"\6", "index codec"),
+        (5, b"\x64", "index codec"),
         (6, b"\0", "value codec"),
         (6, b"\7", "value codec"),
         (7, b"\1", "reserved byte"),
@@ -410,7 +413,18 @@ def test_the_reference_codes_no_other_support_than_the_seeded_one():
 
 @pytest.mark.parametrize(
     ("codec", "code"),
-    [(SEEDED, b"\0"), (FIXED_WIDTH, b""), (FIXED_WIDTH, b"\0\0"), (BITMAP, b"\1\2"), (RICE, b""), (ELIAS_FANO, b""), (ELIAS_FANO, b"\1\2")],
+    [
+        *(
+            (SEEDED, b"\0"),
+            (FIXED_WIDTH, b""),
+            (FIXED_WIDTH, b"\0\0"),
+            (BITMAP, b"\1\2"),
+            (RICE, b""),
+            (ELIAS_FANO, b""),
+            (ELIAS_FANO, b"\1\2"),
+        ),
+        *((HUFFMAN, b""), (DELTA_HUFFMAN, b"")),
+    ],
 )
 def test_refuses_an_index_code_of_a_length_the_codec_never_has(decoder, codec, code):
     with decoder.refuses("index code length"):
@@ -436,6 +450,8 @@ def test_refuses_a_raw_index_that_is_not_below_size(decoder):
         (RICE, 40, 37, b"\x43\x99\x64"),
         (ELIAS_FANO, 100, 6, b"\x4d\x55\xc4\x6d\x8a"),
         (RUN_LENGTH, 20, 17, b"\x91\x0e"),
+        (HUFFMAN, 40, 37, b"\x13\x46\xa4\x15"),
+        (DELTA_HUFFMAN, 5000, 2, b"\x2a\x28\x80"),
     ],
 )
 def test_refuses_unused_bits_of_an_index_code_that_are_set(decoder, codec, size, count, code):
@@ -445,7 +461,10 @@ def test_refuses_unused_bits_of_an_index_code_that_are_set(decoder, codec, size,
 
 @pytest.mark.parametrize(
     ("codec", "indices"),
-    [(BITMAP, [0, 2, 3, 7, 11, 19]), (RICE, [0, 1, 2, 3, 4]), (ELIAS_FANO, [0, 2, 3, 7, 11, 19]), (RUN_LENGTH, [0, 1, 2, 3, 4])],
+    [
+        *((BITMAP, [0, 2, 3, 7, 11, 19]), (RICE, [0, 1, 2, 3, 4]), (ELIAS_FANO, [0, 2, 3, 7, 11, 19]), (RUN_LENGTH, [0, 1, 2, 3, 4])),
+        *((HUFFMAN, [0, 1, 2, 3, 4]), (DELTA_HUFFMAN, [*range(7), *range(8, 20)])),
+    ],
 )
 def test_refuses_raw_indices_where_the_coded_form_is_shorter(decoder, codec, indices):
     raw = reference.pack_bits(indices, 5)

@@ -9,8 +9,8 @@ from stages import bucket_of, residuals_of
 
 from deepreduce_tf import Bitmap, DeepReduce, Rice, TopK, ops
 
-INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "seeded_support"]
-VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate"]
+INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "huffman", "delta_huffman", "seeded_support"]
+VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate", "sketch_ml"]
 REFUSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
 
 SIZES = np.array([200, 0, 300])

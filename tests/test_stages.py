@@ -16,15 +16,18 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     Deflate,
+    DeltaHuffman,
     EliasFano,
     FixedWidth,
     Float16,
     Float32,
+    Huffman,
     LogQuantizer,
     Nonzero,
     RandomK,
     Rice,
     RunLength,
+    SketchML,
     Stage,
     Threshold,
     TopK,
@@ -39,7 +42,7 @@ from deepreduce_tf.value_codecs import ValueCodec
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
 SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), WholeIndices()]
+INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman(), WholeIndices()]
 VALUE_CODECS = [
     Float32(),
     Float16(),
@@ -51,6 +54,8 @@ VALUE_CODECS = [
     LogQuantizer(3),
     Deflate(),
     Deflate(9, False),
+    SketchML(),
+    SketchML(6),
     HalfPrecision(),
 ]
 STAGES = [*SPARSIFIERS, *INDEX_CODECS, *VALUE_CODECS]
@@ -135,7 +140,7 @@ BAD_ARGUMENTS = [
     *((stage, "ratio", ratio) for stage in (TopK, RandomK) for ratio in BAD_RATIOS),
     *((TopK, "warmup_steps", steps) for steps in (-1, 1.5, "1", None, True, 2**31)),
     *((Threshold, "threshold", threshold) for threshold in (0, -1, math.nan, math.inf, 1e39, "1", None, True)),
-    *((stage, "bits", bits) for stage in (QSGD, LogQuantizer) for bits in BAD_BITS),
+    *((stage, "bits", bits) for stage in (QSGD, LogQuantizer, SketchML) for bits in BAD_BITS),
     *((QSGD, "norm", norm) for norm in ("L2", "l1", 2, None, ["max"])),
     *((Deflate, "level", level) for level in (0, 10, -1, 6.0, "6", None, True)),
     *((Deflate, "shuffle", shuffle) for shuffle in (0, 1, "yes", None)),
@@ -164,7 +169,9 @@ def test_a_variable_that_is_no_scalar_float_is_no_ratio(variable):
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Bitmap, EliasFano, .*Rice.*='bloom'"):
+    with pytest.raises(
+        ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Bitmap, DeltaHuffman, EliasFano, .*Rice.*='bloom'"
+    ):
         DeepReduce(index="bloom")
 
 

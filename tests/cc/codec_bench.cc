@@ -80,7 +80,7 @@ void BenchValues(uint8_t id, int bits, bool l2) {
 
 int main() {
   using namespace deepreduce::testing;
-  for (uint8_t id : {1, 2, 3, 4, 5}) {
+  for (uint8_t id : {1, 2, 3, 4, 5, 6, 7}) {
     for (double density : {0.001, 0.01, 0.1, 0.38, 0.5, 0.62, 0.9, 0.99}) BenchIndices(id, density);
   }
   for (uint8_t id : {1, 2, 3}) BenchValues(id, 8, false);
@@ -88,6 +88,7 @@ int main() {
     BenchValues(4, bits, false);
     BenchValues(4, bits, true);
     BenchValues(5, bits, false);
+    BenchValues(9, bits, false);
   }
   BenchValues(6, 8, false);
 }

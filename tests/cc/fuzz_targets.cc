@@ -84,9 +84,11 @@ const FuzzRegistration kRegistrations[] = {
     FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),       FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
     FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),       FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
     FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),   FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
+    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),      FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
     FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),       FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
     FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),      FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
     FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}), FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),
 };
 
 }  // namespace

@@ -19,10 +19,11 @@ from format_reference.bits import (
     require,
     unpack_bits,
 )
+from format_reference.huffman_gaps import decode_delta_huffman, decode_huffman, encode_delta_huffman, encode_huffman
 
-SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH = range(6)
+SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN = range(8)
 APPLICATION = 255
-INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, APPLICATION)
+INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN, APPLICATION)
 
 
 def encode_index(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:
@@ -36,7 +37,14 @@ def encode_index(codec: int, size: int, indices: np.ndarray, seed: int = 0, step
             raise ValueError("only the seeded support can be coded under this codec")
         return b""
     raw = pack_bits(indices, index_width(size))
-    encoders = {BITMAP: encode_bitmap, RICE: encode_rice, ELIAS_FANO: encode_elias_fano, RUN_LENGTH: encode_run_length}
+    encoders = {
+        BITMAP: encode_bitmap,
+        RICE: encode_rice,
+        ELIAS_FANO: encode_elias_fano,
+        RUN_LENGTH: encode_run_length,
+        HUFFMAN: encode_huffman,
+        DELTA_HUFFMAN: encode_delta_huffman,
+    }
     coded = encoders[codec](size, indices) if codec in encoders else raw
     return coded if len(coded) < len(raw) else raw
 
@@ -58,7 +66,14 @@ def decode_index(codec: int, size: int, count: int, code: bytes, seed: int = 0, 
         require(encode_index(codec, size, indices) == code, "raw only where the coded form is not shorter")
         return indices
     require(codec != FIXED_WIDTH, "index code length")
-    decoders = {BITMAP: decode_bitmap, RICE: decode_rice, ELIAS_FANO: decode_elias_fano, RUN_LENGTH: decode_run_length}
+    decoders = {
+        BITMAP: decode_bitmap,
+        RICE: decode_rice,
+        ELIAS_FANO: decode_elias_fano,
+        RUN_LENGTH: decode_run_length,
+        HUFFMAN: decode_huffman,
+        DELTA_HUFFMAN: decode_delta_huffman,
+    }
     return decoders[codec](size, count, code)
 
 

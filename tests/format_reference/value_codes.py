@@ -19,10 +19,12 @@ from format_reference.bits import (
     unpack_bits,
     without_sign,
 )
+from format_reference.sketch_ml import decode_sketch_ml, encode_sketch_ml
 
 FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE = 1, 2, 3, 4, 5, 6
+SKETCH_ML = 9
 APPLICATION = 255
-VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, APPLICATION)
+VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, SKETCH_ML, APPLICATION)
 
 SMALLEST_SCALE = np.float32(2.0**-100)
 SCALE_GROUP = 512
@@ -31,13 +33,20 @@ SCALE_GROUP = 512
 def encode_value(codec: int, values: np.ndarray, **options) -> bytes:
     """The codec's own form where that is shorter and the values are finite, otherwise raw.
 
-    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer, `stride` for Deflate.
+    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer and SketchML, `stride` for Deflate.
     """
     values = np.asarray(values, np.float32)
     raw = raw_values(values)
     if len(values) == 0 or not np.isfinite(values).all():
         return raw
-    encoders = {FLOAT16: encode_float16, BFLOAT16: encode_bfloat16, QSGD: encode_qsgd, LOG_QUANTIZER: encode_log, DEFLATE: encode_deflate}
+    encoders = {
+        FLOAT16: encode_float16,
+        BFLOAT16: encode_bfloat16,
+        QSGD: encode_qsgd,
+        LOG_QUANTIZER: encode_log,
+        DEFLATE: encode_deflate,
+        SKETCH_ML: encode_sketch_ml,
+    }
     coded = encoders[codec](values, **options) if codec in encoders else raw
     return coded if len(coded) < len(raw) else raw
 
@@ -48,7 +57,14 @@ def decode_value(codec: int, number: int, code: bytes) -> np.ndarray:
     if len(code) == 4 * number:
         return floats(code)
     require(codec != FLOAT32 and len(code) > 0, "value code length")
-    decoders = {FLOAT16: decode_float16, BFLOAT16: decode_bfloat16, QSGD: decode_qsgd, LOG_QUANTIZER: decode_log, DEFLATE: decode_deflate}
+    decoders = {
+        FLOAT16: decode_float16,
+        BFLOAT16: decode_bfloat16,
+        QSGD: decode_qsgd,
+        LOG_QUANTIZER: decode_log,
+        DEFLATE: decode_deflate,
+        SKETCH_ML: decode_sketch_ml,
+    }
     return finite(decoders[codec](number, code))
 
 

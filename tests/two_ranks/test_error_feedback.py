@@ -17,15 +17,18 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     Deflate,
+    DeltaHuffman,
     EliasFano,
     FixedWidth,
     Float16,
     Float32,
+    Huffman,
     LogQuantizer,
     Nonzero,
     RandomK,
     Rice,
     RunLength,
+    SketchML,
     Threshold,
     TopK,
 )
@@ -232,10 +235,12 @@ VALUES = [
     Deflate(level=1),
     LogQuantizer(bits=8),
     LogQuantizer(bits=2),
+    SketchML(bits=4),
+    SketchML(bits=2),
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
 PAIRS = [
-    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()]),
+    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman()]),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]
 

@@ -12,15 +12,18 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     Deflate,
+    DeltaHuffman,
     EliasFano,
     FixedWidth,
     Float32,
+    Huffman,
     IndexCodec,
     LogQuantizer,
     Nonzero,
     RandomK,
     Rice,
     RunLength,
+    SketchML,
     Sparsifier,
     Threshold,
     TopK,
@@ -269,8 +272,8 @@ def test_what_is_not_finite_in_a_small_gradient_reaches_both_ranks(call):
     assert np.isnan(result).tolist() == [False, False, True, False, False]
 
 
-@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()], ids=repr)
-@pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), Deflate()], ids=repr)
+@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman()], ids=repr)
+@pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), Deflate(), SketchML()], ids=repr)
 @pytest.mark.parametrize("sparsifier", [TopK(0.1), RandomK(0.1), Threshold(1.0), Nonzero()], ids=repr)
 def test_a_rank_may_have_only_zeros_and_keep_nothing(sparsifier, index, value):
     gradients = [tf.fill([200], 2.0 * (1 - RANK)), tf.zeros([300])]

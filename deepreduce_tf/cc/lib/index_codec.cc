@@ -4,8 +4,10 @@
 #include <numeric>
 
 #include "bitmap.h"
+#include "delta_huffman.h"
 #include "elias_fano.h"
 #include "fixed_width.h"
+#include "huffman_gaps.h"
 #include "random.h"
 #include "random_support.h"
 #include "rice.h"
@@ -30,7 +32,7 @@ constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeS
 }  // namespace
 
 const IndexCodec* FindIndexCodec(uint8_t id) {
-  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength}) {
+  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kHuffman, &kDeltaHuffman}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

@@ -9,6 +9,7 @@
 #include "float_bits.h"
 #include "log_quantizer.h"
 #include "qsgd.h"
+#include "sketch_ml.h"
 
 namespace deepreduce {
 namespace {
@@ -25,7 +26,7 @@ constexpr ValueCodec kFloat32 = {1, "Float32", EncodeFloat32, DecodeFloat32};
 }  // namespace
 
 const ValueCodec* FindValueCodec(uint8_t id) {
-  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate}) {
+  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kSketchML}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

@@ -15,7 +15,7 @@ struct DeflateFunctions;  // deflate.h
 
 // Everything that may be set about a value codec; each reads what concerns it.
 struct ValueOptions {
-  int bits = 8;            // QSGD, LogQuantizer: 2 to 8
+  int bits = 8;            // QSGD, LogQuantizer, SketchML: 2 to 8
   bool l2_norm = false;    // QSGD
   bool shuffle = true;     // Deflate
   int level = 6;           // Deflate: 1 to 9

@@ -67,6 +67,8 @@ DEEPREDUCE_INDEX_OPS("Bitmap");
 DEEPREDUCE_INDEX_OPS("Rice");
 DEEPREDUCE_INDEX_OPS("EliasFano");
 DEEPREDUCE_INDEX_OPS("RunLength");
+DEEPREDUCE_INDEX_OPS("Huffman");
+DEEPREDUCE_INDEX_OPS("DeltaHuffman");
 
 }  // namespace
 }  // namespace deepreduce

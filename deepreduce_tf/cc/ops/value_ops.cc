@@ -65,6 +65,8 @@ DEEPREDUCE_VALUE_ENCODE_OP("LogQuantizer").Attr("bits: int = 8");
 DEEPREDUCE_VALUE_DECODE_OP("LogQuantizer");
 DEEPREDUCE_VALUE_ENCODE_OP("Deflate").Attr("level: int = 6").Attr("shuffle: bool = true");
 DEEPREDUCE_VALUE_DECODE_OP("Deflate");
+DEEPREDUCE_VALUE_ENCODE_OP("SketchML").Attr("bits: int = 4");
+DEEPREDUCE_VALUE_DECODE_OP("SketchML");
 
 }  // namespace
 }  // namespace deepreduce
