@@ -10,7 +10,7 @@ from deepreduce_tf.error_feedback import ErrorFeedback
 from deepreduce_tf.index_codecs import Bitmap, EliasFano, FixedWidth, IndexCodec, Rice, RunLength
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
-from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, ValueCodec
+from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, DoubleExpFit, Float16, Float32, LogQuantizer, PolyFit, ValueCodec
 
 __all__ = [
     "QSGD",
@@ -18,6 +18,7 @@ __all__ = [
     "Bitmap",
     "DeepReduce",
     "Deflate",
+    "DoubleExpFit",
     "EliasFano",
     "ErrorFeedback",
     "FixedWidth",
@@ -26,6 +27,7 @@ __all__ = [
     "IndexCodec",
     "LogQuantizer",
     "Nonzero",
+    "PolyFit",
     "RandomK",
     "Rice",
     "RunLength",

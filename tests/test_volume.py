@@ -7,7 +7,22 @@ import pytest
 from resnet50_shapes import SHAPES
 from stages import bucket_of
 
-from deepreduce_tf import QSGD, Bitmap, DeepReduce, EliasFano, FixedWidth, Float32, LogQuantizer, RandomK, Rice, RunLength, TopK, ops
+from deepreduce_tf import (
+    QSGD,
+    Bitmap,
+    DeepReduce,
+    DoubleExpFit,
+    EliasFano,
+    FixedWidth,
+    Float32,
+    LogQuantizer,
+    PolyFit,
+    RandomK,
+    Rice,
+    RunLength,
+    TopK,
+    ops,
+)
 
 SIZES = [math.prod(shape) for shape in SHAPES]
 HEADER, ROW, PADDING = 32, 25, 7  # bytes at most
@@ -155,6 +170,8 @@ VALUE_OPTIONS = [
     *(("float32", {}), ("float16", {}), ("b_float16", {})),
     *(("qsgd", {"bits": bits, "norm": norm, "contraction": norm == "l2"}) for bits in range(2, 9) for norm in ("max", "l2")),
     *(("log_quantizer", {"bits": bits}) for bits in range(2, 9)),
+    *(("poly_fit", {"degree": degree, "pieces": pieces}) for degree in (1, 5, 15) for pieces in (0, 1, 64)),
+    ("double_exp_fit", {}),
     *(("deflate", {"level": level, "shuffle": shuffle}) for level in (1, 6, 9) for shuffle in (True, False)),
 ]
 
@@ -171,7 +188,7 @@ def test_no_value_codec_expands_any_values(codec, options):
     np.testing.assert_array_equal(np.asarray(decode(code, code_splits, counts)).view("uint32"), decoded.numpy().view("uint32"))
 
 
-@pytest.mark.parametrize("value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8)], ids=repr)
+@pytest.mark.parametrize("value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8), PolyFit(), DoubleExpFit()], ids=repr)
 @pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()], ids=repr)
 def test_a_frame_is_never_more_than_raw_pairs_its_header_and_a_row_for_each_segment(index, value):
     draw = np.random.default_rng(5)

@@ -66,6 +66,7 @@ std::vector<Bytes> ValueSeeds() {
     for (int bits = 2; bits <= 8; ++bits) {
       ValueOptions options;
       options.bits = bits;
+      options.degree = 2 * bits - 3;
       options.shuffle = options.l2_norm = bits % 2 == 0;
       options.deflate = Zlib();
       Values values = NormalValues(n, n), decoded;
@@ -87,6 +88,7 @@ const FuzzRegistration kRegistrations[] = {
     FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),       FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
     FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),      FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
     FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}), FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+    FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),      FuzzRegistration({"double_exp_fit", RunValues<8>, ValueSeeds<8>}),
 };
 
 }  // namespace

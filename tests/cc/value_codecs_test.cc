@@ -10,7 +10,7 @@
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kAll[] = {1, 2, 3, 4, 5, 6};
+constexpr uint8_t kAll[] = {1, 2, 3, 4, 5, 6, 7, 8};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
@@ -19,6 +19,8 @@ constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 ValueOptions Options(int bits) {
   ValueOptions options;
   options.bits = bits;
+  options.degree = 2 * bits - 1;  // to 15
+  options.pieces = bits % 4;
   options.noise_key = 99;
   options.deflate = Zlib();
   return options;
@@ -104,7 +106,7 @@ TEST("A value code longer than raw is refused, and any code where there are no v
     CHECK(Refuses(id, 0, Bytes(1, 0), "value code is longer than raw values", 0));
   }
   CHECK(Refuses(1, 3, Bytes(11, 0), "Float32 has no coded form", 11));
-  for (int id : {0, 7, 255}) CHECK(FindValueCodec(static_cast<uint8_t>(id)) == nullptr);
+  for (int id : {0, 99, 255}) CHECK(FindValueCodec(static_cast<uint8_t>(id)) == nullptr);
 }
 
 TEST("Every truncation of a value code is refused") {

@@ -19,10 +19,11 @@ from format_reference.bits import (
     unpack_bits,
     without_sign,
 )
+from format_reference.sorted_curve import decode_double_exp_fit, decode_poly_fit, encode_double_exp_fit, encode_poly_fit
 
-FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE = 1, 2, 3, 4, 5, 6
+FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, POLY_FIT, DOUBLE_EXP_FIT = 1, 2, 3, 4, 5, 6, 7, 8
 APPLICATION = 255
-VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, APPLICATION)
+VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, POLY_FIT, DOUBLE_EXP_FIT, APPLICATION)
 
 SMALLEST_SCALE = np.float32(2.0**-100)
 SCALE_GROUP = 512
@@ -31,13 +32,21 @@ SCALE_GROUP = 512
 def encode_value(codec: int, values: np.ndarray, **options) -> bytes:
     """The codec's own form where that is shorter and the values are finite, otherwise raw.
 
-    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer, `stride` for Deflate.
+    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer, `stride` for Deflate, `degree` and `pieces` for PolyFit.
     """
     values = np.asarray(values, np.float32)
     raw = raw_values(values)
     if len(values) == 0 or not np.isfinite(values).all():
         return raw
-    encoders = {FLOAT16: encode_float16, BFLOAT16: encode_bfloat16, QSGD: encode_qsgd, LOG_QUANTIZER: encode_log, DEFLATE: encode_deflate}
+    encoders = {
+        FLOAT16: encode_float16,
+        BFLOAT16: encode_bfloat16,
+        QSGD: encode_qsgd,
+        LOG_QUANTIZER: encode_log,
+        DEFLATE: encode_deflate,
+        POLY_FIT: encode_poly_fit,
+        DOUBLE_EXP_FIT: encode_double_exp_fit,
+    }
     coded = encoders[codec](values, **options) if codec in encoders else raw
     return coded if len(coded) < len(raw) else raw
 
@@ -48,7 +57,15 @@ def decode_value(codec: int, number: int, code: bytes) -> np.ndarray:
     if len(code) == 4 * number:
         return floats(code)
     require(codec != FLOAT32 and len(code) > 0, "value code length")
-    decoders = {FLOAT16: decode_float16, BFLOAT16: decode_bfloat16, QSGD: decode_qsgd, LOG_QUANTIZER: decode_log, DEFLATE: decode_deflate}
+    decoders = {
+        FLOAT16: decode_float16,
+        BFLOAT16: decode_bfloat16,
+        QSGD: decode_qsgd,
+        LOG_QUANTIZER: decode_log,
+        DEFLATE: decode_deflate,
+        POLY_FIT: decode_poly_fit,
+        DOUBLE_EXP_FIT: decode_double_exp_fit,
+    }
     return finite(decoders[codec](number, code))
 
 

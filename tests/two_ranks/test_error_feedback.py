@@ -16,12 +16,14 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     Deflate,
+    DoubleExpFit,
     EliasFano,
     FixedWidth,
     Float16,
     Float32,
     LogQuantizer,
     Nonzero,
+    PolyFit,
     RandomK,
     Rice,
     RunLength,
@@ -240,6 +242,8 @@ VALUES = [
     Deflate(level=1),
     LogQuantizer(bits=8),
     LogQuantizer(bits=2),
+    PolyFit(),
+    DoubleExpFit(),
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
 PAIRS = [
