@@ -18,7 +18,7 @@ from deepreduce_tf.error_feedback import ErrorFeedback
 from deepreduce_tf.index_codecs import Bitmap, DeltaHuffman, EliasFano, FixedWidth, Huffman, IndexCodec, Rice, RunLength
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
-from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, SketchML, ValueCodec
+from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, DoubleExpFit, Float16, Float32, LogQuantizer, PolyFit, SketchML, ValueCodec
 
 __all__ = [
     "QSGD",
@@ -27,6 +27,7 @@ __all__ = [
     "DeepReduce",
     "Deflate",
     "DeltaHuffman",
+    "DoubleExpFit",
     "EliasFano",
     "ErrorFeedback",
     "FixedWidth",
@@ -36,6 +37,7 @@ __all__ = [
     "IndexCodec",
     "LogQuantizer",
     "Nonzero",
+    "PolyFit",
     "RandomK",
     "Rice",
     "RunLength",

@@ -192,3 +192,44 @@ class SketchML(_OpValueCodec):
 
     def __init__(self, bits: int = 4):
         self.bits = check_integer("bits", bits, 2, 8)
+
+
+@register_stage
+class PolyFit(_OpValueCodec):
+    """Sorts the values, positive and negative ones apart, and sends polynomials through the two curves, and the place of each value.
+
+    Xu et al., "DeepReduce: A sparse-tensor communication framework for federated deep learning", NeurIPS 2021, curve fitting of values.
+    A place takes ceil(log2 n) bits, so this pays for gradients of which some thousands of values are kept, not millions. A curve is cut
+    at the point furthest from the chord of a piece, again and again; a piece of at most `degree` values is sent as it is. Least squares
+    are projections, and what rounding would spoil is sent raw: the error stays below the values, as error feedback needs.
+
+    Args:
+        degree: of the polynomials, 1 to 15.
+        pieces: how many for the positive and for the negative values each, 1 to 64. By default ceil(sqrt(2 M / error)), where M is the
+            largest distance of a curve from the chord between its ends and error a tenth of its root mean square. Always few enough that
+            there are four values or more for each coefficient.
+    """
+
+    codec_id = 7
+    op_name = "poly_fit"
+
+    def __init__(self, degree: int = 5, pieces: int | None = None):
+        self.degree = check_integer("degree", degree, 1, 15)
+        self.pieces = None if pieces is None else check_integer("pieces", pieces, 1, 64)
+
+    def encode(self, values, splits, seed, step):
+        return ops.codec(self.op_name)[0](values, splits, seed, step, degree=self.degree, pieces=self.pieces or 0)
+
+
+@register_stage
+class DoubleExpFit(_OpValueCodec):
+    """Sorts the values as `PolyFit` does, and sends one curve a e^(b x) + c e^(d x) for each sign, and the place of each value.
+
+    Xu et al., "DeepReduce: A sparse-tensor communication framework for federated deep learning", NeurIPS 2021, curve fitting of values:
+    four numbers for all positive values and four for all negative ones. The curve is found by an integral equation. Where that has no
+    solution (a constant, oscillation) or the curve is worse than one polynomial of degree 5, the values of that sign are coded as by
+    `PolyFit()`. As there, the error stays below the values.
+    """
+
+    codec_id = 8
+    op_name = "double_exp_fit"

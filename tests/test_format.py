@@ -26,12 +26,14 @@ from format_reference import (
     BITMAP,
     DEFLATE,
     DELTA_HUFFMAN,
+    DOUBLE_EXP_FIT,
     ELIAS_FANO,
     FIXED_WIDTH,
     FLOAT16,
     FLOAT32,
     HUFFMAN,
     LOG_QUANTIZER,
+    POLY_FIT,
     QSGD,
     RICE,
     RUN_LENGTH,
@@ -165,7 +167,7 @@ def test_frame_example_is_what_the_encoder_writes(example):
 
 EXPLICIT = (FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN)
 CODECS_OF_INDICES = (SEEDED, *EXPLICIT)
-CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, SKETCH_ML)
+CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, POLY_FIT, DOUBLE_EXP_FIT, SKETCH_ML)
 CODECS_OF_VALUES = (FLOAT32, *CODED_VALUES)
 LOSSLESS = (FLOAT32, DEFLATE)
 
@@ -305,7 +307,7 @@ def frame_of_table(table: bytes) -> bytes:
         (4, b"\2", "version"),
         (5, b"\x64", "index codec"),
         (6, b"\0", "value codec"),
-        (6, b"\7", "value codec"),
+        (6, b"\x63", "value codec"),
         (7, b"\1", "reserved byte"),
     ],
 )
@@ -599,7 +601,7 @@ def test_refuses_a_value_code_of_a_length_the_codec_never_has(decoder, codec):
         decoder.decode_value(codec, 6, bytes(25))
     with decoder.refuses("value code length"):
         decoder.decode_value(codec, 0, b"\0")
-    if codec != DEFLATE:
+    if codec not in (DEFLATE, POLY_FIT, DOUBLE_EXP_FIT):
         shorter = reference.encode_value(codec, SIX)[:-1]
         with decoder.refuses("value code length"):
             decoder.decode_value(codec, 6, shorter)

@@ -10,7 +10,7 @@ from stages import bucket_of, residuals_of
 from deepreduce_tf import Bitmap, DeepReduce, Rice, TopK, ops
 
 INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "huffman", "delta_huffman", "seeded_support"]
-VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate", "sketch_ml"]
+VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate", "sketch_ml", "poly_fit", "double_exp_fit"]
 REFUSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
 
 SIZES = np.array([200, 0, 300])
@@ -209,7 +209,8 @@ def test_frames_with_rows_too_long_or_empty_are_refused():
 
 def test_parameters_out_of_range_are_refused():
     values = BASE["qsgd_encode"][1]
-    for name, wrong in (("qsgd", {"bits": 9}), ("qsgd", {"bits": 1}), ("log_quantizer", {"bits": 0}), ("qsgd", {"norm": "l1"})):
+    curves = [("poly_fit", {"degree": 0}), ("poly_fit", {"degree": 16}), ("poly_fit", {"pieces": -1}), ("poly_fit", {"pieces": 65})]
+    for name, wrong in (("qsgd", {"bits": 9}), ("qsgd", {"bits": 1}), ("log_quantizer", {"bits": 0}), ("qsgd", {"norm": "l1"}), *curves):
         with pytest.raises(tf.errors.InvalidArgumentError):
             ops.codec(name)[0](**values, **wrong)
     for name in ("top_k_select", "random_k_select"):

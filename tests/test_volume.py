@@ -13,11 +13,13 @@ from deepreduce_tf import (
     Bitmap,
     DeepReduce,
     DeltaHuffman,
+    DoubleExpFit,
     EliasFano,
     FixedWidth,
     Float32,
     Huffman,
     LogQuantizer,
+    PolyFit,
     RandomK,
     Rice,
     RunLength,
@@ -220,6 +222,8 @@ VALUE_OPTIONS = [
     *(("qsgd", {"bits": bits, "norm": norm, "contraction": norm == "l2"}) for bits in range(2, 9) for norm in ("max", "l2")),
     *(("log_quantizer", {"bits": bits}) for bits in range(2, 9)),
     *(("sketch_ml", {"bits": bits}) for bits in range(2, 9)),
+    *(("poly_fit", {"degree": degree, "pieces": pieces}) for degree in (1, 5, 15) for pieces in (0, 1, 64)),
+    ("double_exp_fit", {}),
     *(("deflate", {"level": level, "shuffle": shuffle}) for level in (1, 6, 9) for shuffle in (True, False)),
 ]
 
@@ -236,7 +240,9 @@ def test_no_value_codec_expands_any_values(codec, options):
     np.testing.assert_array_equal(np.asarray(decode(code, code_splits, counts)).view("uint32"), decoded.numpy().view("uint32"))
 
 
-@pytest.mark.parametrize("value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8), SketchML(2), SketchML(8)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8), PolyFit(), DoubleExpFit(), SketchML(2), SketchML(8)], ids=repr
+)
 @pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman()], ids=repr)
 def test_a_frame_is_never_more_than_raw_pairs_its_header_and_a_row_for_each_segment(index, value):
     draw = np.random.default_rng(5)

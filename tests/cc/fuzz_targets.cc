@@ -66,6 +66,7 @@ std::vector<Bytes> ValueSeeds() {
     for (int bits = 2; bits <= 8; ++bits) {
       ValueOptions options;
       options.bits = bits;
+      options.degree = 2 * bits - 3;
       options.shuffle = options.l2_norm = bits % 2 == 0;
       options.deflate = Zlib();
       Values values = NormalValues(n, n), decoded;
@@ -81,14 +82,15 @@ std::vector<Bytes> ValueSeeds() {
 }
 
 const FuzzRegistration kRegistrations[] = {
-    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),       FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
-    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),       FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
-    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),   FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
-    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),      FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
-    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),       FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
-    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),      FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
-    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}), FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
-    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),
+    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),        FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
+    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),        FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
+    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),    FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
+    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),       FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
+    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),        FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
+    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),       FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
+    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),  FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),      FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
+    FuzzRegistration({"double_exp_fit", RunValues<8>, ValueSeeds<8>}),
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kAll[] = {1, 2, 3, 4, 5, 6, 9};
+constexpr uint8_t kAll[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
@@ -19,6 +19,8 @@ constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 ValueOptions Options(int bits) {
   ValueOptions options;
   options.bits = bits;
+  options.degree = 2 * bits - 1;  // to 15
+  options.pieces = bits % 4;
   options.noise_key = 99;
   options.deflate = Zlib();
   return options;

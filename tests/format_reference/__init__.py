@@ -10,4 +10,5 @@ from format_reference.frame import *  # noqa: F403
 from format_reference.huffman_gaps import *  # noqa: F403
 from format_reference.index_codes import *  # noqa: F403
 from format_reference.sketch_ml import *  # noqa: F403
+from format_reference.sorted_curve import *  # noqa: F403
 from format_reference.value_codes import *  # noqa: F403

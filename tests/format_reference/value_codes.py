@@ -20,11 +20,12 @@ from format_reference.bits import (
     without_sign,
 )
 from format_reference.sketch_ml import decode_sketch_ml, encode_sketch_ml
+from format_reference.sorted_curve import decode_double_exp_fit, decode_poly_fit, encode_double_exp_fit, encode_poly_fit
 
-FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE = 1, 2, 3, 4, 5, 6
+FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, POLY_FIT, DOUBLE_EXP_FIT = 1, 2, 3, 4, 5, 6, 7, 8
 SKETCH_ML = 9
 APPLICATION = 255
-VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, SKETCH_ML, APPLICATION)
+VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, SKETCH_ML, POLY_FIT, DOUBLE_EXP_FIT, APPLICATION)
 
 SMALLEST_SCALE = np.float32(2.0**-100)
 SCALE_GROUP = 512
@@ -33,7 +34,7 @@ SCALE_GROUP = 512
 def encode_value(codec: int, values: np.ndarray, **options) -> bytes:
     """The codec's own form where that is shorter and the values are finite, otherwise raw.
 
-    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer and SketchML, `stride` for Deflate.
+    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer and SketchML, `stride` for Deflate, `degree` and `pieces` for PolyFit.
     """
     values = np.asarray(values, np.float32)
     raw = raw_values(values)
@@ -46,6 +47,8 @@ def encode_value(codec: int, values: np.ndarray, **options) -> bytes:
         LOG_QUANTIZER: encode_log,
         DEFLATE: encode_deflate,
         SKETCH_ML: encode_sketch_ml,
+        POLY_FIT: encode_poly_fit,
+        DOUBLE_EXP_FIT: encode_double_exp_fit,
     }
     coded = encoders[codec](values, **options) if codec in encoders else raw
     return coded if len(coded) < len(raw) else raw
@@ -64,6 +67,8 @@ def decode_value(codec: int, number: int, code: bytes) -> np.ndarray:
         LOG_QUANTIZER: decode_log,
         DEFLATE: decode_deflate,
         SKETCH_ML: decode_sketch_ml,
+        POLY_FIT: decode_poly_fit,
+        DOUBLE_EXP_FIT: decode_double_exp_fit,
     }
     return finite(decoders[codec](number, code))
 

@@ -18,6 +18,7 @@ from deepreduce_tf import (
     DeepReduce,
     Deflate,
     DeltaHuffman,
+    DoubleExpFit,
     EliasFano,
     FixedWidth,
     Float16,
@@ -25,6 +26,7 @@ from deepreduce_tf import (
     Huffman,
     LogQuantizer,
     Nonzero,
+    PolyFit,
     RandomK,
     Rice,
     RunLength,
@@ -237,6 +239,8 @@ VALUES = [
     LogQuantizer(bits=2),
     SketchML(bits=4),
     SketchML(bits=2),
+    PolyFit(),
+    DoubleExpFit(),
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
 PAIRS = [

@@ -1,6 +1,7 @@
 // Value codecs as ops: one kernel class, one registration per codec of cc/lib.
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
+#include "deepreduce_tf/cc/lib/curve_pieces.h"  // kMostDegree, kMostPieces
 #include "deepreduce_tf/cc/lib/random.h"
 #include "deepreduce_tf/cc/lib/value_codec.h"
 
@@ -23,6 +24,12 @@ void ReadOptions(OpKernelConstruction* context, ValueOptions* options) {
   }
   if (context->HasAttr("contraction")) OP_REQUIRES_OK(context, context->GetAttr("contraction", &options->contraction));
   if (context->HasAttr("shuffle")) OP_REQUIRES_OK(context, context->GetAttr("shuffle", &options->shuffle));
+  if (context->HasAttr("degree")) OP_REQUIRES_OK(context, context->GetAttr("degree", &options->degree));
+  OP_REQUIRES(context, options->degree >= 1 && options->degree <= kMostDegree,
+              absl::InvalidArgumentError(absl::StrCat("`degree` must be 1 to ", kMostDegree, ". Received: degree=", options->degree)));
+  if (context->HasAttr("pieces")) OP_REQUIRES_OK(context, context->GetAttr("pieces", &options->pieces));
+  OP_REQUIRES(context, options->pieces >= 0 && options->pieces <= kMostPieces,
+              absl::InvalidArgumentError(absl::StrCat("`pieces` must be 0 to ", kMostPieces, ". Received: pieces=", options->pieces)));
   if (context->HasAttr("level")) OP_REQUIRES_OK(context, context->GetAttr("level", &options->level));
 }
 
@@ -128,6 +135,8 @@ DEEPREDUCE_REGISTER_VALUE_CODEC("QSGD", 4);
 DEEPREDUCE_REGISTER_VALUE_CODEC("LogQuantizer", 5);
 DEEPREDUCE_REGISTER_VALUE_CODEC("Deflate", 6);
 DEEPREDUCE_REGISTER_VALUE_CODEC("SketchML", 9);
+DEEPREDUCE_REGISTER_VALUE_CODEC("PolyFit", 7);
+DEEPREDUCE_REGISTER_VALUE_CODEC("DoubleExpFit", 8);
 
 }  // namespace
 }  // namespace deepreduce

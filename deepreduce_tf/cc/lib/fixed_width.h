@@ -16,7 +16,7 @@ extern const IndexCodec kFixedWidth;
 // Bits of one raw index.
 int IndexWidth(int64_t size);
 
-// Writes RawIndexLength bytes. 0 < indices.size < size.
+// Writes each in IndexWidth(size) bits; all are below size.
 void EncodeRawIndices(int64_t size, Span<const int32_t> indices, uint8_t* code);
 
 // Fields of `width` (0 to 31) bits each, the first of them at `bit` of the code, which holds them all.

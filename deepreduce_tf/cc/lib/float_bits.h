@@ -38,6 +38,12 @@ inline int32_t MaxMagnitudeBits(Span<const float> values) {
   return largest;
 }
 
+// The float32 nearest to a number, kept among the positive ones that are neither denormal nor infinite.
+inline float PositiveNormal(double number) {
+  constexpr double kLowest = 0x1p-126, kHighest = 0x1.fffffep127;
+  return static_cast<float>(number < kLowest ? kLowest : number > kHighest ? kHighest : number);
+}
+
 inline float LoadFloat(const uint8_t* bytes) {
   float value;
   std::memcpy(&value, bytes, sizeof value);

@@ -5,9 +5,11 @@
 #include "bfloat16.h"
 #include "collect.h"
 #include "deflate.h"
+#include "double_exp_fit.h"
 #include "float16.h"
 #include "float_bits.h"
 #include "log_quantizer.h"
+#include "poly_fit.h"
 #include "qsgd.h"
 #include "sketch_ml.h"
 
@@ -26,7 +28,8 @@ constexpr ValueCodec kFloat32 = {1, "Float32", EncodeFloat32, DecodeFloat32};
 }  // namespace
 
 const ValueCodec* FindValueCodec(uint8_t id) {
-  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kSketchML}) {
+  for (const ValueCodec* codec :
+       {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kPolyFit, &kDoubleExpFit, &kSketchML}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

@@ -19,6 +19,8 @@ struct ValueOptions {
   bool l2_norm = false;    // QSGD
   bool shuffle = true;     // Deflate
   int level = 6;           // Deflate: 1 to 9
+  int degree = 5;          // PolyFit: 1 to 15
+  int pieces = 0;          // PolyFit: 1 to 64, or 0 by its own rule
   uint64_t noise_key = 0;  // QSGD: stochastic rounding; differs by seed, step, rank and segment (StreamKey of random.h)
   const DeflateFunctions* deflate = nullptr;
   // QSGD at few bits, where rounding noise may exceed the values: shrink them (l2 norm) or round to nearest (max norm), as error feedback

@@ -67,6 +67,10 @@ DEEPREDUCE_VALUE_ENCODE_OP("Deflate").Attr("level: int = 6").Attr("shuffle: bool
 DEEPREDUCE_VALUE_DECODE_OP("Deflate");
 DEEPREDUCE_VALUE_ENCODE_OP("SketchML").Attr("bits: int = 4");
 DEEPREDUCE_VALUE_DECODE_OP("SketchML");
+DEEPREDUCE_VALUE_ENCODE_OP("PolyFit").Attr("degree: int = 5").Attr("pieces: int = 0");
+DEEPREDUCE_VALUE_DECODE_OP("PolyFit");
+DEEPREDUCE_VALUE_ENCODE_OP("DoubleExpFit");
+DEEPREDUCE_VALUE_DECODE_OP("DoubleExpFit");
 
 }  // namespace
 }  // namespace deepreduce
