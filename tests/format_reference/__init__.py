@@ -5,6 +5,7 @@ encoder writes raise a FormatError that names the rule.
 """
 
 from format_reference.bits import *  # noqa: F403
+from format_reference.bloom_filter import *  # noqa: F403
 from format_reference.frame import *  # noqa: F403
 from format_reference.index_codes import *  # noqa: F403
 from format_reference.value_codes import *  # noqa: F403

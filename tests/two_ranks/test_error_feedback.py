@@ -14,6 +14,7 @@ from deepreduce_tf import (
     QSGD,
     BFloat16,
     Bitmap,
+    BloomFilter,
     DeepReduce,
     Deflate,
     EliasFano,
@@ -244,6 +245,7 @@ VALUES = [
 ]
 PAIRS = [
     *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()]),
+    *((TopK(0.1), BloomFilter(0.02, policy)) for policy in ("p1", "p2", "leftmost")),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]
 
