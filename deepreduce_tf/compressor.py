@@ -48,7 +48,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         seed: of RandomK and of stochastic rounding; the same on all ranks.
 
     Raises:
-        ValueError: for arguments out of range, and for value codecs with which error feedback would diverge.
+        ValueError: for arguments out of range, and for codecs with which error feedback would diverge.
 
     Example:
         >>> compression = DeepReduce(sparsifier=TopK(ratio=0.01, warmup_steps=500), index="rice", value=QSGD(bits=8))
@@ -78,6 +78,8 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         self.seed = check_integer("seed", seed, 0, 2**32 - 1)
         self.error_feedback = ErrorFeedback(error_feedback)
         self._contraction = self.value.contraction() if error_feedback else None
+        if error_feedback:
+            self.index.contraction()  # or a ValueError now rather than at the first step
         # A SavedModel of a training step must reach every variable that the step reads.
         stages = (self.sparsifier, self.index, self.value)
         self._stage_variables = [value for stage in stages for value in vars(stage).values() if isinstance(value, tf.Variable)]
@@ -137,18 +139,16 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             )
         with tf.control_dependencies(initialize(residuals)):
             selection = plan.rows() if plan.sparse else self.sparsifier.select(bucket.gradients, residuals, seed, bucket.step)
-        code, code_splits, indices, splits = plan.index.encode(
-            selection.indices, selection.splits, plan.sizes, plan.shapes, seed, bucket.step
-        )
+        # Without a residual nothing returns what a contraction cuts off.
+        index, value = (plan.index.contraction(), self._contraction) if residuals else (plan.index, self.value)
+        code, code_splits, indices, splits = index.encode(selection.indices, selection.splits, plan.sizes, plan.shapes, seed, bucket.step)
         values = selection.values
-        if not plan.index.lossless:
+        if index.regathers:
             with tf.control_dependencies([values]):
-                values = plan.values_at(indices, splits, residuals)
+                values = ops.support_values(bucket.gradients, [r.handle for r in residuals], indices, splits)
         # Stochastic rounding must not be the same on every rank, or its errors would not average out.
         noise = seed + (bucket.rank + 1) * 2**32 + bucket.number * 2**48
-        # Without a residual nothing returns what a contraction cuts off.
-        codec = self._contraction if residuals else self.value
-        value_code, value_splits, sent = codec.encode(values, splits * plan.widths[0] if plan.sparse else splits, noise, bucket.step)
+        value_code, value_splits, sent = value.encode(values, splits * plan.widths[0] if plan.sparse else splits, noise, bucket.step)
         payload, stats = ops.frame_pack(
             code,
             code_splits,
@@ -257,18 +257,6 @@ class _Plan:
         (slices,) = self.gradients
         indices = tf.cast(slices.indices, tf.int32)
         return Selection(indices, tf.reshape(slices.values, [-1]), tf.stack([0, tf.size(indices, tf.int64)]))
-
-    def values_at(self, indices: tf.Tensor, splits: tf.Tensor, residuals: Sequence[tf.Variable]) -> tf.Tensor:
-        """What is at a support that the index codec changed, after selection. Where a gradient is not finite, nor is any of its values."""
-        acc = []
-        for i, gradient in enumerate(self.gradients):
-            flat = tf.reshape(gradient, [-1])
-            finite = tf.math.is_finite(flat)
-            total = tf.reshape(residuals[i].read_value(), [-1]) if residuals else flat
-            bad = tf.reduce_sum(tf.where(finite, tf.zeros_like(flat), flat))
-            acc.append(tf.where(tf.reduce_all(finite), total, bad))
-        starts = tf.repeat(tf.cumsum(self.sizes, exclusive=True), splits[1:] - splits[:-1])
-        return tf.gather(tf.concat(acc, 0), starts + tf.cast(indices, tf.int64))
 
     def reshape(self, sums: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         return [tf.reshape(total, shape) for total, shape in zip(sums, self.shapes, strict=True)]

@@ -52,6 +52,7 @@ _library = _load()
 top_k_select = _library.deep_reduce_top_k_select
 threshold_select = _library.deep_reduce_threshold_select
 random_k_select = _library.deep_reduce_random_k_select
+support_values = _library.deep_reduce_support_values
 residual_commit = _library.deep_reduce_residual_commit
 frame_pack = _library.deep_reduce_frame_pack
 frame_decode_sum = _library.deep_reduce_frame_decode_sum

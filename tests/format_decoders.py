@@ -117,6 +117,17 @@ def encode_index_with_ops(codec: int, size: int, indices: np.ndarray, seed: int 
     return code.numpy().tobytes()
 
 
+def encode_bloom_filter_with_ops(
+    size: int, indices: np.ndarray, fpr: float, policy: str, seed: int = 0, step: int = 0, segment: int = 0
+) -> tuple[bytes, np.ndarray]:
+    from deepreduce_tf import ops
+
+    assert segment == 0
+    encode, _ = ops.codec("bloom_filter")
+    code, _, support, _ = encode(indices.astype(np.int32), [0, len(indices)], [size], seed, step, fpr=fpr, policy=policy)
+    return code.numpy().tobytes(), support.numpy()
+
+
 def encode_value_with_ops(codec: int, values: np.ndarray, **options) -> bytes:
     from deepreduce_tf import ops
 

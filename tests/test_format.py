@@ -13,6 +13,7 @@ from format_decoders import (
     OPS,
     REFERENCE,
     decode_with_ops,
+    encode_bloom_filter_with_ops,
     encode_index_with_ops,
     encode_value_with_ops,
     same_bits,
@@ -24,6 +25,7 @@ from format_decoders import (
 from format_reference import (
     BFLOAT16,
     BITMAP,
+    BLOOM_FILTER,
     DEFLATE,
     DELTA_HUFFMAN,
     DOUBLE_EXP_FIT,
@@ -97,17 +99,26 @@ def test_the_page_has_an_example_of_every_codec():
 
 @examples("index")
 def test_index_example_decodes_to_its_support(decoder, example):
-    indices = integers(example["indices"])
+    indices = integers(example.get("decoded", example["indices"]))
     decoded = decoder.decode_index(int(example["codec"]), int(example["size"]), len(indices), example["code"], **place_of(example))
     np.testing.assert_array_equal(decoded, indices)
 
 
-@examples("index")
+@examples("index", [codec for codec in reference.INDEX_CODECS if codec != BLOOM_FILTER])
 @pytest.mark.parametrize("encode", [reference.encode_index, encode_index_with_ops])
 def test_index_example_is_what_the_encoder_writes(encode, example):
     indices = integers(example["indices"])
     code = encode(int(example["codec"]), int(example["size"]), indices, **place_of(example))
     assert code.hex(" ") == example["code"].hex(" ")
+
+
+@examples("index", [BLOOM_FILTER])
+@pytest.mark.parametrize("encode", [reference.encode_bloom_filter, encode_bloom_filter_with_ops])
+def test_bloom_filter_example_is_what_the_encoder_writes(encode, example):
+    options = {"fpr": float(example["fpr"]), "policy": example["policy"]}
+    code, support = encode(int(example["size"]), integers(example["indices"]), **options, **place_of(example))
+    assert code.hex(" ") == example["code"].hex(" ")
+    np.testing.assert_array_equal(support, integers(example["decoded"]))
 
 
 @examples("value")
@@ -388,7 +399,7 @@ def test_takes_a_row_at_the_limits():
 # Bytes that no encoder writes: index codes
 
 
-@pytest.mark.parametrize("codec", CODECS_OF_INDICES)
+@pytest.mark.parametrize("codec", [*CODECS_OF_INDICES, BLOOM_FILTER])
 @pytest.mark.parametrize("count", [0, 9])
 def test_refuses_a_code_where_none_or_all_are_kept(decoder, codec, count):
     assert len(decoder.decode_index(codec, 9, count, b"")) == count

@@ -35,6 +35,12 @@ def calls():
         yield encode, arguments
         code, code_splits = encode(**arguments)
         yield decode, {"code": code.numpy(), "code_splits": code_splits.numpy(), "counts": counts, "sizes": SIZES, **PLAN}
+    encode, decode = ops.codec("bloom_filter")
+    arguments = {"indices": INDICES, "splits": SPLITS, "sizes": SIZES, **PLAN, "fpr": 0.25, "policy": "p2"}
+    yield encode, arguments
+    code, code_splits, _, _ = encode(**arguments)
+    yield decode, {"code": code.numpy(), "code_splits": code_splits.numpy(), "counts": counts, "sizes": SIZES, **PLAN}
+    yield ops.support_values, {"gradients": gradients, "residuals": [], "indices": np.int32([0, 3, 5, 0, 1, 2, 3]), "splits": SPLITS}
     for name in VALUE_CODECS:
         encode, decode = ops.codec(name)
         arguments = {"values": VALUES, "splits": SPLITS, **PLAN}
@@ -149,7 +155,7 @@ def test_splits_that_fall_or_do_not_end_with_the_elements_are_refused_with_both_
     refused(op, arguments, f"`splits` must go from 0 to {total}. Received: 1 to {total}", splits=np.r_[1, arguments["splits"][1:]])
 
 
-@pytest.mark.parametrize("name", [f"{codec}_encode" for codec in INDEX_CODECS] + ["residual_commit"])
+@pytest.mark.parametrize("name", [f"{codec}_encode" for codec in [*INDEX_CODECS, "bloom_filter"]] + ["residual_commit"])
 @pytest.mark.parametrize(
     ("place", "index", "received"), [(1, 3, "3 after 3"), (1, 200, "200 after 3"), (0, -1, "-1 after -1"), (2, 1, "1 after 50")]
 )
@@ -185,7 +191,7 @@ def test_negative_sizes_are_refused_even_where_there_is_nothing_to_decode(name):
     refused(op, arguments, "Received: size=-1", **nothing, sizes=np.array([200, -1, 300]))
 
 
-@pytest.mark.parametrize("name", ["top_k_select", "threshold_select", "random_k_select"])
+@pytest.mark.parametrize("name", ["top_k_select", "threshold_select", "random_k_select", "support_values"])
 def test_residuals_must_match_the_gradients(name):
     op, arguments = BASE[name]
 
@@ -213,6 +219,8 @@ def test_parameters_out_of_range_are_refused():
     for name, wrong in (("qsgd", {"bits": 9}), ("qsgd", {"bits": 1}), ("log_quantizer", {"bits": 0}), ("qsgd", {"norm": "l1"}), *curves):
         with pytest.raises(tf.errors.InvalidArgumentError):
             ops.codec(name)[0](**values, **wrong)
+    for rate in (0.0, 1e-10, 1.0, np.nan):
+        refused(*BASE["bloom_filter_encode"], r"`fpr` must be in \[1e-9, 0.999\]. Received: fpr=", fpr=rate)
     for name in ("top_k_select", "random_k_select"):
         op, arguments = BASE[name]
         for ratio in (0.0, -0.5, 1.5, np.nan):

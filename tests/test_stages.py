@@ -14,6 +14,7 @@ from deepreduce_tf import (
     QSGD,
     BFloat16,
     Bitmap,
+    BloomFilter,
     DeepReduce,
     Deflate,
     DeltaHuffman,
@@ -44,7 +45,18 @@ from deepreduce_tf.value_codecs import ValueCodec
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
 SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman(), WholeIndices()]
+INDEX_CODECS = [
+    FixedWidth(),
+    Bitmap(),
+    Rice(),
+    EliasFano(),
+    RunLength(),
+    Huffman(),
+    DeltaHuffman(),
+    BloomFilter(),
+    BloomFilter(0.05, "p0"),
+    WholeIndices(),
+]
 VALUE_CODECS = [
     Float32(),
     Float16(),
@@ -147,6 +159,8 @@ BAD_ARGUMENTS = [
     *((Threshold, "threshold", threshold) for threshold in (0, -1, math.nan, math.inf, 1e39, "1", None, True)),
     *((stage, "bits", bits) for stage in (QSGD, LogQuantizer, SketchML) for bits in BAD_BITS),
     *((QSGD, "norm", norm) for norm in ("L2", "l1", 2, None, ["max"])),
+    *((BloomFilter, "fpr", fpr) for fpr in (0, 1, -0.1, 1e-10, 0.9999, math.nan, "0.1", None, True)),
+    *((BloomFilter, "policy", policy) for policy in ("P2", "p3", "", 2, None, ["p0"])),
     *((Deflate, "level", level) for level in (0, 10, -1, 6.0, "6", None, True)),
     *((PolyFit, "degree", degree) for degree in (0, 16, -1, 5.0, "5", None, True)),
     *((PolyFit, "pieces", pieces) for pieces in (0, 65, -1, 2.0, "2", True)),
@@ -176,9 +190,7 @@ def test_a_variable_that_is_no_scalar_float_is_no_ratio(variable):
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Bitmap, DeltaHuffman, EliasFano, .*Rice.*='bloom'"
-    ):
+    with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: .*Bitmap, .*Rice.*='bloom'"):
         DeepReduce(index="bloom")
 
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bloom_filter.h"
 #include "plain_zlib.h"
 #include "samples.h"
 
@@ -49,6 +50,26 @@ void BenchIndices(uint8_t id, double density) {
               ok ? "" : "  REFUSED");
 }
 
+// Per place of the dense form: the receivers of a filter ask it about each.
+void BenchBloomFilter(int64_t size, double density, double rate) {
+  const Segment segment = {size, 1, 2, 3};
+  const Support given = UniformSupport(size, std::llround(density * static_cast<double>(size)), 1);
+  const double n = static_cast<double>(size);
+  Bytes code;
+  Support support;
+  bool ok = true;
+  const auto encode = [&](BloomPolicy policy) {
+    return BestNanoseconds([&] { ok &= EncodeBloomFilter(segment, given, {rate, policy}, &code, &support).ok(); });
+  };
+  const auto decode = [&] { return BestNanoseconds([&] { ok &= Decode(FindIndex(8), segment, code, &support).ok(); }); };
+  const double encode_p0 = encode(BloomPolicy::kP0), decode_p0 = decode(), accepted = static_cast<double>(support.size());
+  const double query = BestNanoseconds([&] { ok &= BloomReader().Open(segment, code, static_cast<int64_t>(given.size())).ok(); });
+  const double encode_p2 = encode(BloomPolicy::kP2), decode_p2 = decode();
+  std::printf("BloomFilter  %8lld places %4.1f %%  rate %5.3f (%.5f)  query %.3f  p0 %.3f %.3f  p2 %.3f %.3f ns/place%s\n",
+              static_cast<long long>(size), 100 * density, rate, (accepted - density * n) / (n - density * n), query / n, encode_p0 / n,
+              decode_p0 / n, encode_p2 / n, decode_p2 / n, ok ? "" : "  REFUSED");
+}
+
 void BenchValues(uint8_t id, int bits, bool l2) {
   const ValueCodec& codec = FindValue(id);
   ValueOptions options;
@@ -82,6 +103,11 @@ int main() {
   using namespace deepreduce::testing;
   for (uint8_t id : {1, 2, 3, 4, 5, 6, 7}) {
     for (double density : {0.001, 0.01, 0.1, 0.38, 0.5, 0.62, 0.9, 0.99}) BenchIndices(id, density);
+  }
+  for (int64_t size : {36864, 1000000, 25560000}) {
+    for (double density : {0.01, 0.1}) {
+      for (double rate : {0.001, 0.01, 0.1}) BenchBloomFilter(size, density, rate);
+    }
   }
   for (uint8_t id : {1, 2, 3}) BenchValues(id, 8, false);
   for (int bits : {2, 4, 8}) {

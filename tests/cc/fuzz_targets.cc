@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bloom_filter.h"
 #include "collect.h"
 #include "fuzz.h"
 #include "plain_zlib.h"
@@ -36,6 +37,46 @@ std::vector<Bytes> IndexSeeds() {
         Append(static_cast<uint16_t>(indices.size()), &seed);
         const Bytes code = Encode(FindIndex(kId), segment, indices);
         if (code.size() > 4000) continue;
+        seed.insert(seed.end(), code.begin(), code.end());
+        seeds.push_back(seed);
+      }
+    }
+  }
+  return seeds;
+}
+
+// The support that an encoder was given cannot be told from a code, so many codes are accepted that no encoder writes.
+void RunBloomFilter(Span<const uint8_t> input) {
+  Segment segment;
+  segment.size = Take<uint16_t>(&input);  // time and memory go with the size
+  Support indices(static_cast<size_t>(std::min<int64_t>(segment.size, Take<uint16_t>(&input))));
+  segment.step = Take<uint8_t>(&input);
+  const Bytes code = Copy(input);
+  if (!Decode(FindIndex(8), segment, code, &indices).ok()) return;
+  Require(IsSupport(indices, segment.size), "an accepted support ascends strictly below the size");
+  Bytes all = code;
+  if (code.empty() || code[0] == 1) return;
+  all[0] = 1;
+  BloomReader reader;
+  Require(reader.Open(segment, all, static_cast<int64_t>(indices.size())).ok(), "a filter is one under every policy");
+  Support accepted(static_cast<size_t>(reader.accepted()));
+  Require(reader.Choose(accepted).ok(), "p0 gives all that is accepted");
+  Require(std::includes(accepted.begin(), accepted.end(), indices.begin(), indices.end()), "a support is of accepted places");
+}
+
+std::vector<Bytes> BloomFilterSeeds() {
+  std::vector<Bytes> seeds;
+  for (int64_t size : {2, 64, 300, 5000}) {
+    for (uint8_t policy = 0; policy < kPolicies; ++policy) {
+      for (double rate : {1e-9, 0.01, 0.5}) {
+        const Segment segment = {size, 0, 3, 0};
+        const Support given = UniformSupport(size, 1 + size / 50, 7);
+        Bytes seed, code;
+        Support support;
+        Require(EncodeBloomFilter(segment, given, {rate, BloomPolicy{policy}}, &code, &support).ok(), "a support can be encoded");
+        Append(static_cast<uint16_t>(size), &seed);
+        Append(static_cast<uint16_t>(support.size()), &seed);
+        Append(static_cast<uint8_t>(segment.step), &seed);
         seed.insert(seed.end(), code.begin(), code.end());
         seeds.push_back(seed);
       }
@@ -82,14 +123,23 @@ std::vector<Bytes> ValueSeeds() {
 }
 
 const FuzzRegistration kRegistrations[] = {
-    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),        FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
-    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),        FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
-    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),    FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
-    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),       FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
-    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),        FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
-    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),       FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
-    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),  FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
-    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),      FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
+    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),
+    FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
+    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),
+    FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
+    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),
+    FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
+    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),
+    FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
+    FuzzRegistration({"bloom_filter", RunBloomFilter, BloomFilterSeeds}),
+    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),
+    FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
+    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),
+    FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
+    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),
+    FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),
+    FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
     FuzzRegistration({"double_exp_fit", RunValues<8>, ValueSeeds<8>}),
 };
 

@@ -5,6 +5,7 @@ encoder writes raise a FormatError that names the rule.
 """
 
 from format_reference.bits import *  # noqa: F403
+from format_reference.bloom_filter import *  # noqa: F403
 from format_reference.canonical_code import *  # noqa: F403
 from format_reference.frame import *  # noqa: F403
 from format_reference.huffman_gaps import *  # noqa: F403

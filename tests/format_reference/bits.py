@@ -86,3 +86,19 @@ def mix(z: int) -> int:
     z ^= z >> 27
     z = z * 0x94D049BB133111EB & MASK64
     return z ^ z >> 31
+
+
+def stream_key(seed: int, step: int, segment: int) -> int:
+    key = mix((seed + GOLDEN) & MASK64)
+    key = mix((key + step * GOLDEN) & MASK64)
+    return mix((key + segment * GOLDEN) & MASK64)
+
+
+def random_support(key: int, size: int, count: int) -> np.ndarray:
+    drawn: set[int] = set()
+    j = 0
+    while len(drawn) < min(count, size - count):
+        drawn.add(mix((key + (j + 1) * GOLDEN) & MASK64) * size >> 64)
+        j += 1
+    places = np.array(sorted(drawn), np.int64)
+    return places if 2 * count <= size else places_left_out(size, places)

@@ -7,27 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from format_reference.bits import (
-    GOLDEN,
-    MASK64,
     index_width,
-    mix,
     pack_bits,
     pack_stream,
     packed_length,
     places_left_out,
+    random_support,
     raw_index_length,
     require,
+    stream_key,
     unpack_bits,
 )
+from format_reference.bloom_filter import BLOOM_FILTER, decode_bloom_filter
 from format_reference.huffman_gaps import decode_delta_huffman, decode_huffman, encode_delta_huffman, encode_huffman
 
 SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN = range(8)
 APPLICATION = 255
-INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN, APPLICATION)
+INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN, BLOOM_FILTER, APPLICATION)
 
 
 def encode_index(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:
-    """The one code of a support: the codec's own form where that is shorter, otherwise raw."""
+    """The one code of a support under a lossless codec: its own form where that is shorter, otherwise raw."""
     indices = np.asarray(indices, np.int64)
     count = len(indices)
     if count in (0, size):
@@ -57,6 +57,8 @@ def decode_index(codec: int, size: int, count: int, code: bytes, seed: int = 0, 
     if codec == SEEDED:
         require(code == b"", "index code length")
         return seeded_support(size, count, seed, step, segment)
+    if codec == BLOOM_FILTER:
+        return decode_bloom_filter(size, count, code, seed, step, segment)
     raw_length = raw_index_length(size, count)
     require(len(code) <= raw_length, "index code length")
     if len(code) == raw_length:
@@ -214,13 +216,4 @@ def decode_run_length(size: int, count: int, code: bytes) -> np.ndarray:
 
 
 def seeded_support(size: int, count: int, seed: int, step: int, segment: int) -> np.ndarray:
-    key = mix((seed + GOLDEN) & MASK64)
-    key = mix((key + step * GOLDEN) & MASK64)
-    key = mix((key + segment * GOLDEN) & MASK64)
-    drawn: set[int] = set()
-    j = 0
-    while len(drawn) < min(count, size - count):
-        drawn.add(mix((key + (j + 1) * GOLDEN) & MASK64) * size >> 64)
-        j += 1
-    places = np.array(sorted(drawn), np.int64)
-    return places if 2 * count <= size else places_left_out(size, places)
+    return random_support(stream_key(seed, step, segment), size, count)

@@ -15,6 +15,7 @@ from deepreduce_tf import (
     QSGD,
     BFloat16,
     Bitmap,
+    BloomFilter,
     DeepReduce,
     Deflate,
     DeltaHuffman,
@@ -245,6 +246,7 @@ VALUES = [
 ]
 PAIRS = [
     *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman()]),
+    *((TopK(0.1), BloomFilter(0.02, policy)) for policy in ("p1", "p2", "leftmost")),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "bitmap.h"
+#include "bloom_filter.h"
 #include "delta_huffman.h"
 #include "elias_fano.h"
 #include "fixed_width.h"
@@ -32,7 +33,8 @@ constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeS
 }  // namespace
 
 const IndexCodec* FindIndexCodec(uint8_t id) {
-  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kHuffman, &kDeltaHuffman}) {
+  for (const IndexCodec* codec :
+       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kBloomFilter, &kHuffman, &kDeltaHuffman}) {
     if (codec->id == id) return codec;
   }
   return nullptr;
@@ -61,12 +63,13 @@ size_t EncodeIndices(const IndexCodec& codec, const Segment& segment, Span<const
 
 Error DecodeIndices(const IndexCodec& codec, const Segment& segment, Span<const uint8_t> code, Span<int32_t> indices) {
   const size_t raw = RawIndexLength(static_cast<int64_t>(indices.size), segment.size);
-  if (code.size > raw) return {"index code is longer than raw indices", static_cast<int64_t>(raw)};
+  const bool has_raw = codec.length != nullptr;
+  if (code.size > raw && (has_raw || raw == 0)) return {"index code is longer than raw indices", static_cast<int64_t>(raw)};
   if (raw == 0) {
     std::iota(indices.begin(), indices.end(), 0);
     return {};
   }
-  if (code.size < raw) return codec.decode(segment, code, indices);
+  if (code.size < raw || !has_raw) return codec.decode(segment, code, indices);
   if (Error error = DecodeRawIndices(segment.size, code, indices); !error.ok()) return error;
   if (codec.length(segment, indices) < raw) return {"raw indices where the coded form is shorter", 0};
   return {};

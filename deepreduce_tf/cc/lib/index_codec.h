@@ -26,11 +26,13 @@ struct Segment {
 struct IndexCodec {
   uint8_t id;
   const char* name;
-  // The coded form alone: 0 < count < size holds, code.size is the raw length. Returns a length below code.size, or kNotShorter.
+  // The coded form alone: 0 < count < size holds, code.size is the raw length. Returns a length below code.size, or kNotShorter. Null where
+  // an encoder has options: EncodeIndices does not take such a codec.
   size_t (*encode)(const Segment& segment, Span<const int32_t> indices, Span<uint8_t> code);
   // Total: any bytes give either an error or exactly indices.size places, ascending strictly, below segment.size.
   Error (*decode)(const Segment& segment, Span<const uint8_t> code, Span<int32_t> indices);
-  // Exact length of the coded form, shorter than the raw one or not: a decoder refuses raw indices that had a shorter code.
+  // Exact length of the coded form, shorter than the raw one or not: a decoder refuses raw indices that had a shorter code. Null for a
+  // codec without a raw form, whose code may have any length.
   size_t (*length)(const Segment& segment, Span<const int32_t> indices);
 };
 

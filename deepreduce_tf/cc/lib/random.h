@@ -18,6 +18,9 @@ inline uint64_t Mix(uint64_t z) {
 // Draw number `position` of the stream `key`.
 inline uint64_t RandomBits(uint64_t key, uint64_t position) { return Mix(key + (position + 1) * kGolden); }
 
+// A draw as a number below `end`.
+inline uint64_t ScaleTo(uint64_t draw, uint64_t end) { return static_cast<uint64_t>((static_cast<unsigned __int128>(draw) * end) >> 64); }
+
 // The stream of one segment at one step: docs/format.md, "Seeded support".
 inline uint64_t StreamKey(uint64_t seed, uint64_t step, uint64_t segment) {
   return Mix(Mix(Mix(seed + kGolden) + step * kGolden) + segment * kGolden);

@@ -15,7 +15,7 @@ void RandomSupport(uint64_t key, int64_t size, Span<int32_t> support) {
   std::vector<uint64_t> marked((size + 63) / 64, 0);
   uint64_t position = 0;
   for (int64_t found = 0; found < drawn;) {
-    const uint64_t place = static_cast<uint64_t>((static_cast<unsigned __int128>(RandomBits(key, position++)) * size) >> 64);
+    const uint64_t place = ScaleTo(RandomBits(key, position++), static_cast<uint64_t>(size));
     uint64_t& word = marked[place >> 6];
     const uint64_t bit = 1ull << (place & 63);
     found += (word & bit) == 0;

@@ -21,7 +21,7 @@ absl::Status CodeShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-#define DEEPREDUCE_INDEX_OPS(name)                                                         \
+#define DEEPREDUCE_INDEX_ENCODER(name)                                                     \
   REGISTER_OP("DeepReduce>" name "Encode")                                                 \
       .Input("indices: int32")                                                             \
       .Input("splits: int64")                                                              \
@@ -39,27 +39,33 @@ absl::Status CodeShape(InferenceContext* c) {
            "seed: scalar.\n"                                                               \
            "step: scalar.\n"                                                               \
            "code: uint8[bytes], the codes of all segments.\n"                              \
-           "code_splits: int64[segments + 1].\n");                                         \
-  REGISTER_OP("DeepReduce>" name "Decode")                                                 \
-      .Input("code: uint8")                                                                \
-      .Input("code_splits: int64")                                                         \
-      .Input("counts: int64")                                                              \
-      .Input("sizes: int64")                                                               \
-      .Input("seed: int64")                                                                \
-      .Input("step: int64")                                                                \
-      .Output("indices: int32")                                                            \
-      .Output("splits: int64")                                                             \
-      .SetShapeFn(CodeShape<3>)                                                            \
-      .Doc("Inverse of " name                                                              \
-           "Encode. Bytes that no encoder writes are a DataLoss error.\n\n"                \
-           "code: uint8[bytes].\n"                                                         \
-           "code_splits: int64[segments + 1].\n"                                           \
-           "counts: int64[segments], places kept.\n"                                       \
-           "sizes: int64[segments], places of the dense form.\n"                           \
-           "seed: scalar, the sender's.\n"                                                 \
-           "step: scalar, the sender's.\n"                                                 \
-           "indices: int32[total].\n"                                                      \
+           "code_splits: int64[segments + 1].\n")
+
+#define DEEPREDUCE_INDEX_DECODER(name)                                           \
+  REGISTER_OP("DeepReduce>" name "Decode")                                       \
+      .Input("code: uint8")                                                      \
+      .Input("code_splits: int64")                                               \
+      .Input("counts: int64")                                                    \
+      .Input("sizes: int64")                                                     \
+      .Input("seed: int64")                                                      \
+      .Input("step: int64")                                                      \
+      .Output("indices: int32")                                                  \
+      .Output("splits: int64")                                                   \
+      .SetShapeFn(CodeShape<3>)                                                  \
+      .Doc("Inverse of " name                                                    \
+           "Encode. Bytes that docs/format.md refuses are a DataLoss error.\n\n" \
+           "code: uint8[bytes].\n"                                               \
+           "code_splits: int64[segments + 1].\n"                                 \
+           "counts: int64[segments], places kept.\n"                             \
+           "sizes: int64[segments], places of the dense form.\n"                 \
+           "seed: scalar, the sender's.\n"                                       \
+           "step: scalar, the sender's.\n"                                       \
+           "indices: int32[total].\n"                                            \
            "splits: int64[segments + 1].\n")
+
+#define DEEPREDUCE_INDEX_OPS(name) \
+  DEEPREDUCE_INDEX_ENCODER(name);  \
+  DEEPREDUCE_INDEX_DECODER(name)
 
 DEEPREDUCE_INDEX_OPS("SeededSupport");
 DEEPREDUCE_INDEX_OPS("FixedWidth");
@@ -69,6 +75,41 @@ DEEPREDUCE_INDEX_OPS("EliasFano");
 DEEPREDUCE_INDEX_OPS("RunLength");
 DEEPREDUCE_INDEX_OPS("Huffman");
 DEEPREDUCE_INDEX_OPS("DeltaHuffman");
+
+REGISTER_OP("DeepReduce>BloomFilterEncode")
+    .Attr("fpr: float = 0.001")
+    .Attr("policy: {'naive', 'p0', 'p1', 'p2', 'leftmost', 'middle', 'rightmost'} = 'p2'")
+    .Input("indices: int32")
+    .Input("splits: int64")
+    .Input("sizes: int64")
+    .Input("seed: int64")
+    .Input("step: int64")
+    .Output("code: uint8")
+    .Output("code_splits: int64")
+    .Output("support: int32")
+    .Output("support_splits: int64")
+    .SetShapeFn([](InferenceContext* c) {
+      absl::Status status = CodeShape<2>(c);
+      if (!status.ok()) return status;
+      c->set_output(2, c->Vector(c->UnknownDim()));
+      c->set_output(3, c->output(1));
+      return status;
+    })
+    .Doc(R"doc(
+Codes supports by a Bloom filter each, which makes other supports of them: docs/format.md, "BloomFilter".
+
+fpr: false positive rate, 1e-9 to 0.999.
+indices: int32[total], ascending strictly within a segment, below its size.
+splits: int64[segments + 1].
+sizes: int64[segments], places of the dense form, at most 2^31 - 1.
+seed: scalar.
+step: scalar.
+code: uint8[bytes], the codes of all segments.
+code_splits: int64[segments + 1].
+support: int32[places], what BloomFilterDecode gives, with the lengths of these splits as counts.
+support_splits: int64[segments + 1].
+)doc");
+DEEPREDUCE_INDEX_DECODER("BloomFilter");
 
 }  // namespace
 }  // namespace deepreduce

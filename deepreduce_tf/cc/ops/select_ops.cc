@@ -74,6 +74,25 @@ seed: scalar; its low 32 bits are used.
 step: scalar.
 )doc");
 
+DEEPREDUCE_SELECT_OP("SupportValues")
+    .Input("indices: int32")
+    .Input("splits: int64")
+    .Output("values: float")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->input(c->num_inputs() - 2));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+The values at a support that an index codec changed, after selection has left residual + gradient in the residuals.
+
+gradients: float32, any shapes; each is one segment. The values of one that is not finite are its first non-finite value.
+residuals: empty, and the values are the gradients'; or one float32 resource variable per gradient.
+indices: int32[total], ascending strictly within a segment, below its size.
+splits: int64[N + 1].
+values: float32[total].
+)doc");
+
 REGISTER_OP("DeepReduce>ResidualCommit")
     .Attr("N: int >= 1")
     .Input("residuals: N * resource")
