@@ -7,13 +7,14 @@ if importlib.util.find_spec("horovod") is not None:
     import horovod.tensorflow  # noqa: F401
 
 from deepreduce_tf.error_feedback import ErrorFeedback
-from deepreduce_tf.index_codecs import Bitmap, EliasFano, FixedWidth, IndexCodec, Rice, RunLength
+from deepreduce_tf.index_codecs import Adaptive, Bitmap, EliasFano, FixedWidth, IndexCodec, Rice, RunLength
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
 from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, ValueCodec
 
 __all__ = [
     "QSGD",
+    "Adaptive",
     "BFloat16",
     "Bitmap",
     "DeepReduce",

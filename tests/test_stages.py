@@ -12,6 +12,7 @@ from stages import EveryNth, HalfPrecision, LowerHalf, WholeIndices, bucket_of, 
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     BFloat16,
     Bitmap,
     DeepReduce,
@@ -39,7 +40,7 @@ from deepreduce_tf.value_codecs import ValueCodec
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
 SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), WholeIndices()]
+INDEX_CODECS = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), WholeIndices()]
 VALUE_CODECS = [
     Float32(),
     Float16(),
@@ -164,7 +165,7 @@ def test_a_variable_that_is_no_scalar_float_is_no_ratio(variable):
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Bitmap, EliasFano, .*Rice.*='bloom'"):
+    with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: Adaptive, .*Rice.*='bloom'"):
         DeepReduce(index="bloom")
 
 

@@ -32,10 +32,11 @@ double BoundBits(double size, double count) {
   return (std::lgamma(size + 1) - std::lgamma(count + 1) - std::lgamma(size - count + 1)) / std::log(2.0);
 }
 
-void BenchIndices(uint8_t id, double density) {
+void BenchIndices(uint8_t id, double density, int64_t columns = 1) {
   const IndexCodec& codec = FindIndex(id);
   Segment segment;
   segment.size = 1000000;
+  segment.columns = columns;
   Support indices = UniformSupport(segment.size, std::llround(density * static_cast<double>(segment.size)), 1);
   const double n = static_cast<double>(indices.size());
   Bytes room(4 * indices.size() + kSlack);
@@ -80,9 +81,10 @@ void BenchValues(uint8_t id, int bits, bool l2) {
 
 int main() {
   using namespace deepreduce::testing;
-  for (uint8_t id : {1, 2, 3, 4, 5}) {
+  for (uint8_t id : {1, 2, 3, 4, 5, 9}) {
     for (double density : {0.001, 0.01, 0.1, 0.38, 0.5, 0.62, 0.9, 0.99}) BenchIndices(id, density);
   }
+  for (double density : {0.001, 0.01, 0.1, 0.38}) BenchIndices(9, density, 1000);
   for (uint8_t id : {1, 2, 3}) BenchValues(id, 8, false);
   for (int bits : {2, 4, 8}) {
     BenchValues(4, bits, false);

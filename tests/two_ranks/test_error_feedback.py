@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     BFloat16,
     Bitmap,
     DeepReduce,
@@ -243,7 +244,7 @@ VALUES = [
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
 PAIRS = [
-    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()]),
+    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive()]),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     Bitmap,
     DeepReduce,
     Deflate,
@@ -269,7 +270,7 @@ def test_what_is_not_finite_in_a_small_gradient_reaches_both_ranks(call):
     assert np.isnan(result).tolist() == [False, False, True, False, False]
 
 
-@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()], ids=repr)
+@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive()], ids=repr)
 @pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), Deflate()], ids=repr)
 @pytest.mark.parametrize("sparsifier", [TopK(0.1), RandomK(0.1), Threshold(1.0), Nonzero()], ids=repr)
 def test_a_rank_may_have_only_zeros_and_keep_nothing(sparsifier, index, value):

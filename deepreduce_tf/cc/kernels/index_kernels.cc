@@ -26,7 +26,23 @@ absl::Status ReadSegments(OpKernelContext* context, std::vector<Segment>* segmen
   return absl::OkStatus();
 }
 
-template <int kCodec>
+// The input `dimensions` of codecs that look at the shape: rows and columns of each segment.
+absl::Status ReadDimensions(OpKernelContext* context, std::vector<Segment>* segments) {
+  const Tensor* dimensions;
+  absl::Status status = context->input("dimensions", &dimensions);
+  if (!status.ok()) return status;
+  if (dimensions->dims() != 2 || dimensions->dim_size(0) != static_cast<int64_t>(segments->size()) || dimensions->dim_size(1) != 2) {
+    return absl::InvalidArgumentError(absl::StrCat("`dimensions` must be rows and columns of each of ", segments->size(),
+                                                   " segments. Received: shape=", dimensions->shape().DebugString()));
+  }
+  for (size_t i = 0; i < segments->size(); ++i) {
+    (*segments)[i].rows = View<int64_t>(*dimensions)[2 * i];
+    (*segments)[i].columns = View<int64_t>(*dimensions)[2 * i + 1];
+  }
+  return absl::OkStatus();
+}
+
+template <int kCodec, bool kShaped>
 class IndexEncodeOp : public tensorflow::OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -34,6 +50,7 @@ class IndexEncodeOp : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     std::vector<Segment> segments;
     OP_REQUIRES_OK(context, ReadSegments(context, &segments));
+    if (kShaped) OP_REQUIRES_OK(context, ReadDimensions(context, &segments));
     const Tensor *indices, *splits;
     OP_REQUIRES_OK(context, context->input("indices", &indices));
     OP_REQUIRES_OK(context, context->input("splits", &splits));
@@ -108,9 +125,10 @@ class IndexDecodeOp : public tensorflow::OpKernel {
   }
 };
 
-#define DEEPREDUCE_REGISTER_INDEX_CODEC(name, id)                                                               \
-  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), IndexEncodeOp<id>); \
+#define DEEPREDUCE_REGISTER_INDEX_KERNELS(name, id, shaped)                                                             \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), IndexEncodeOp<id, shaped>); \
   REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), IndexDecodeOp<id>)
+#define DEEPREDUCE_REGISTER_INDEX_CODEC(name, id) DEEPREDUCE_REGISTER_INDEX_KERNELS(name, id, false)
 
 DEEPREDUCE_REGISTER_INDEX_CODEC("SeededSupport", 0);
 DEEPREDUCE_REGISTER_INDEX_CODEC("FixedWidth", 1);
@@ -118,6 +136,7 @@ DEEPREDUCE_REGISTER_INDEX_CODEC("Bitmap", 2);
 DEEPREDUCE_REGISTER_INDEX_CODEC("Rice", 3);
 DEEPREDUCE_REGISTER_INDEX_CODEC("EliasFano", 4);
 DEEPREDUCE_REGISTER_INDEX_CODEC("RunLength", 5);
+DEEPREDUCE_REGISTER_INDEX_KERNELS("Adaptive", 9, true);
 
 }  // namespace
 }  // namespace deepreduce

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "adaptive.h"
 #include "bitmap.h"
 #include "elias_fano.h"
 #include "fixed_width.h"
@@ -30,7 +31,7 @@ constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeS
 }  // namespace
 
 const IndexCodec* FindIndexCodec(uint8_t id) {
-  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength}) {
+  for (const IndexCodec* codec : {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kAdaptive}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

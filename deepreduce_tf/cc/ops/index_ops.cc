@@ -21,14 +21,14 @@ absl::Status CodeShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-#define DEEPREDUCE_INDEX_OPS(name)                                                         \
+// `inputs` and `doc`: of what an encoder is given beyond the support.
+#define DEEPREDUCE_INDEX_OPS_WITH(name, inputs, doc)                                       \
   REGISTER_OP("DeepReduce>" name "Encode")                                                 \
       .Input("indices: int32")                                                             \
       .Input("splits: int64")                                                              \
       .Input("sizes: int64")                                                               \
       .Input("seed: int64")                                                                \
-      .Input("step: int64")                                                                \
-      .Output("code: uint8")                                                               \
+      .Input("step: int64") inputs.Output("code: uint8")                                   \
       .Output("code_splits: int64")                                                        \
       .SetShapeFn(CodeShape<2>)                                                            \
       .Doc("Codes supports by " name                                                       \
@@ -37,7 +37,7 @@ absl::Status CodeShape(InferenceContext* c) {
            "splits: int64[segments + 1].\n"                                                \
            "sizes: int64[segments], places of the dense form, at most 2^31 - 1.\n"         \
            "seed: scalar.\n"                                                               \
-           "step: scalar.\n"                                                               \
+           "step: scalar.\n" doc                                                           \
            "code: uint8[bytes], the codes of all segments.\n"                              \
            "code_splits: int64[segments + 1].\n");                                         \
   REGISTER_OP("DeepReduce>" name "Decode")                                                 \
@@ -60,6 +60,7 @@ absl::Status CodeShape(InferenceContext* c) {
            "step: scalar, the sender's.\n"                                                 \
            "indices: int32[total].\n"                                                      \
            "splits: int64[segments + 1].\n")
+#define DEEPREDUCE_INDEX_OPS(name) DEEPREDUCE_INDEX_OPS_WITH(name, , "")
 
 DEEPREDUCE_INDEX_OPS("SeededSupport");
 DEEPREDUCE_INDEX_OPS("FixedWidth");
@@ -67,6 +68,8 @@ DEEPREDUCE_INDEX_OPS("Bitmap");
 DEEPREDUCE_INDEX_OPS("Rice");
 DEEPREDUCE_INDEX_OPS("EliasFano");
 DEEPREDUCE_INDEX_OPS("RunLength");
+DEEPREDUCE_INDEX_OPS_WITH("Adaptive", .Input("dimensions: int64"),
+                          "dimensions: int64[segments, 2], the last two dimensions of each shape; 1 and 1 for no structure.\n");
 
 }  // namespace
 }  // namespace deepreduce
