@@ -15,13 +15,25 @@ if importlib.util.find_spec("horovod") is not None:
     import horovod.tensorflow  # noqa: F401
 
 from deepreduce_tf.error_feedback import ErrorFeedback
-from deepreduce_tf.index_codecs import Bitmap, BloomFilter, DeltaHuffman, EliasFano, FixedWidth, Huffman, IndexCodec, Rice, RunLength
+from deepreduce_tf.index_codecs import (
+    Adaptive,
+    Bitmap,
+    BloomFilter,
+    DeltaHuffman,
+    EliasFano,
+    FixedWidth,
+    Huffman,
+    IndexCodec,
+    Rice,
+    RunLength,
+)
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
 from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, DoubleExpFit, Float16, Float32, LogQuantizer, PolyFit, SketchML, ValueCodec
 
 __all__ = [
     "QSGD",
+    "Adaptive",
     "BFloat16",
     "Bitmap",
     "BloomFilter",

@@ -9,6 +9,7 @@ import format_reference as reference
 import numpy as np
 import pytest
 from format_reference import (
+    ADAPTIVE,
     BFLOAT16,
     BITMAP,
     DELTA_HUFFMAN,
@@ -105,15 +106,19 @@ VALUE_OPS_NAMES = {
     BFLOAT16: "b_float16",
     LOG_QUANTIZER: "log_quantizer",
     SKETCH_ML: "sketch_ml",
+    ADAPTIVE: "adaptive",
 }
 
 
-def encode_index_with_ops(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:
+def encode_index_with_ops(
+    codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0, rows: int = 1, columns: int = 1
+) -> bytes:
     from deepreduce_tf import ops
 
     assert segment == 0
     encode, _ = ops.codec(OPS_NAMES[codec])
-    code, _ = encode(indices=indices.astype(np.int32), splits=[0, len(indices)], sizes=[size], seed=seed, step=step)
+    shape = {"dimensions": [[rows, columns]]} if codec == ADAPTIVE else {}
+    code, _ = encode(indices=indices.astype(np.int32), splits=[0, len(indices)], sizes=[size], seed=seed, step=step, **shape)
     return code.numpy().tobytes()
 
 

@@ -23,6 +23,7 @@ from format_decoders import (
     values_arrays,
 )
 from format_reference import (
+    ADAPTIVE,
     BFLOAT16,
     BITMAP,
     BLOOM_FILTER,
@@ -78,8 +79,8 @@ def options_of(example: dict) -> dict:
     return {"bits": int(example["bits"])} if "bits" in example else {}
 
 
-def place_of(example: dict) -> dict:
-    return {name: int(example[name]) for name in ("seed", "step", "segment") if example.get(name)}
+def place_of(example: dict, *names: str) -> dict:
+    return {name: int(example[name]) for name in names if example.get(name)}
 
 
 EXAMPLES = [parse_example(block) for block in re.findall(r"```example\n(.*?)```", PAGE.read_text(), re.DOTALL)]
@@ -100,7 +101,8 @@ def test_the_page_has_an_example_of_every_codec():
 @examples("index")
 def test_index_example_decodes_to_its_support(decoder, example):
     indices = integers(example.get("decoded", example["indices"]))
-    decoded = decoder.decode_index(int(example["codec"]), int(example["size"]), len(indices), example["code"], **place_of(example))
+    place = place_of(example, "seed", "step", "segment")
+    decoded = decoder.decode_index(int(example["codec"]), int(example["size"]), len(indices), example["code"], **place)
     np.testing.assert_array_equal(decoded, indices)
 
 
@@ -108,7 +110,8 @@ def test_index_example_decodes_to_its_support(decoder, example):
 @pytest.mark.parametrize("encode", [reference.encode_index, encode_index_with_ops])
 def test_index_example_is_what_the_encoder_writes(encode, example):
     indices = integers(example["indices"])
-    code = encode(int(example["codec"]), int(example["size"]), indices, **place_of(example))
+    place = place_of(example, "seed", "step", "segment", "rows", "columns")
+    code = encode(int(example["codec"]), int(example["size"]), indices, **place)
     assert code.hex(" ") == example["code"].hex(" ")
 
 
@@ -176,7 +179,7 @@ def test_frame_example_is_what_the_encoder_writes(example):
 
 # Round trips of the reference
 
-EXPLICIT = (FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN)
+EXPLICIT = (FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, ADAPTIVE, HUFFMAN, DELTA_HUFFMAN)
 CODECS_OF_INDICES = (SEEDED, *EXPLICIT)
 CODED_VALUES = (FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, POLY_FIT, DOUBLE_EXP_FIT, SKETCH_ML)
 CODECS_OF_VALUES = (FLOAT32, *CODED_VALUES)
@@ -436,7 +439,7 @@ def test_the_reference_codes_no_other_support_than_the_seeded_one():
             (ELIAS_FANO, b""),
             (ELIAS_FANO, b"\1\2"),
         ),
-        *((HUFFMAN, b""), (DELTA_HUFFMAN, b"")),
+        *((HUFFMAN, b""), (DELTA_HUFFMAN, b""), (ADAPTIVE, b"")),
     ],
 )
 def test_refuses_an_index_code_of_a_length_the_codec_never_has(decoder, codec, code):

@@ -9,7 +9,7 @@ from stages import bucket_of, residuals_of
 
 from deepreduce_tf import Bitmap, DeepReduce, Rice, TopK, ops
 
-INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "huffman", "delta_huffman", "seeded_support"]
+INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "adaptive", "huffman", "delta_huffman", "seeded_support"]
 VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate", "sketch_ml", "poly_fit", "double_exp_fit"]
 REFUSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
 
@@ -32,6 +32,8 @@ def calls():
     for name in INDEX_CODECS:
         encode, decode = ops.codec(name)
         arguments = {"indices": INDICES, "splits": SPLITS, "sizes": SIZES, **PLAN}
+        if name == "adaptive":
+            arguments["dimensions"] = np.array([[5, 20], [1, 1], [3, 100]])
         yield encode, arguments
         code, code_splits = encode(**arguments)
         yield decode, {"code": code.numpy(), "code_splits": code_splits.numpy(), "counts": counts, "sizes": SIZES, **PLAN}

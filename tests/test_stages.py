@@ -12,6 +12,7 @@ from stages import EveryNth, HalfPrecision, LowerHalf, WholeIndices, bucket_of, 
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     BFloat16,
     Bitmap,
     BloomFilter,
@@ -45,18 +46,21 @@ from deepreduce_tf.value_codecs import ValueCodec
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
 SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = [
-    FixedWidth(),
-    Bitmap(),
-    Rice(),
-    EliasFano(),
-    RunLength(),
-    Huffman(),
-    DeltaHuffman(),
-    BloomFilter(),
-    BloomFilter(0.05, "p0"),
-    WholeIndices(),
-]
+INDEX_CODECS = (
+    Adaptive(),
+    [
+        FixedWidth(),
+        Bitmap(),
+        Rice(),
+        EliasFano(),
+        RunLength(),
+        Huffman(),
+        DeltaHuffman(),
+        BloomFilter(),
+        BloomFilter(0.05, "p0"),
+        WholeIndices(),
+    ],
+)
 VALUE_CODECS = [
     Float32(),
     Float16(),

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from format_reference import decode_frame
 from resnet50_shapes import SHAPES
 from stages import bucket_of
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     Bitmap,
     BloomFilter,
     DeepReduce,
@@ -188,18 +190,130 @@ def raw_index_bytes(size, count):
     return 0 if count in (0, size) else math.ceil(count * max(1, int(size - 1).bit_length()) / 8)
 
 
-@pytest.mark.parametrize("codec", ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "huffman", "delta_huffman"])
+@pytest.mark.parametrize("codec", ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "huffman", "delta_huffman", "adaptive"])
 def test_no_lossless_index_codec_expands_any_support(codec):
     sizes, places = zip(*supports(), strict=True)
     counts = [len(each) for each in places]
     encode, decode = ops.codec(codec)
-    code, code_splits = encode(np.concatenate(places).astype("int32"), np.cumsum([0, *counts]), sizes, 0, 0)
+    shapes = [[[2, size // 40] for size in sizes]] if codec == "adaptive" else []
+    code, code_splits = encode(np.concatenate(places).astype("int32"), np.cumsum([0, *counts]), sizes, 0, 0, *shapes)
     lengths = np.diff(code_splits)
     assert len(lengths) > 200
     for length, size, count in zip(lengths, sizes, counts, strict=True):
         assert length <= raw_index_bytes(size, count)
     indices, _ = decode(code, code_splits, counts, sizes, 0, 0)
     np.testing.assert_array_equal(indices, np.concatenate(places))
+
+
+def code_bytes(codec, places, shape):
+    """Bytes of the index code of one segment."""
+    rows, columns = [1, *shape][-2:]
+    dimensions = [[[rows, columns]]] if codec == "adaptive" else []
+    return len(ops.codec(codec)[0](places.astype("int32"), [0, len(places)], [math.prod(shape)], 0, 0, *dimensions)[0])
+
+
+def bound_bits(size, count):
+    """The smallest mean size of any code, when all supports are equally likely."""
+    return (math.lgamma(size + 1) - math.lgamma(count + 1) - math.lgamma(size - count + 1)) / math.log(2)
+
+
+@pytest.mark.parametrize("shape", [(10**6,), (1000, 1000), (9, 333, 333), (62500, 16)], ids=str)
+@pytest.mark.parametrize("ratio", [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.38, 0.5])
+def test_adaptive_on_places_without_structure_is_within_one_percent_of_the_bound(shape, ratio):
+    size = math.prod(shape)
+    places = np.sort(np.random.default_rng(6).choice(size, round(ratio * size), replace=False))
+    bound = bound_bits(size, len(places)) / 8
+    adaptive, rice = (code_bytes(codec, places, shape) / bound for codec in ("adaptive", "rice"))
+    print(f"{shape}, {ratio:.1%}: Adaptive {adaptive:.4f} of the bound, Rice {rice:.4f}")
+    assert adaptive <= 1.01
+
+
+def dense_layer(draw):
+    """A batch of 32 through a layer of which some inputs and units are idle."""
+    inputs = draw.normal(size=(32, 512)) * (draw.random(512) < 0.6) * np.exp(draw.normal(size=512))
+    return inputs.T @ (draw.normal(size=(32, 256)) * (draw.random(256) < 0.5) * np.exp(draw.normal(size=256)))
+
+
+def embedding(draw):
+    """A batch that touches 300 of 20,000 rows."""
+    return np.where(np.isin(np.arange(20000), draw.choice(20000, 300))[:, None], draw.normal(size=(20000, 32)), 0)
+
+
+def convolution(draw):
+    """3 x 3 positions of channels, active to different degrees."""
+    return draw.normal(size=(3, 3, 64, 128)) * np.exp(draw.normal(size=(64, 1)) + draw.normal(size=128))
+
+
+def largest(gradient, ratio):
+    magnitudes = np.abs(gradient).ravel()
+    order = np.argsort(-magnitudes, kind="stable")[: round(ratio * magnitudes.size)]
+    return np.sort(order[magnitudes[order] > 0])
+
+
+@pytest.mark.parametrize("ratio", [0.001, 0.01, 0.1])
+@pytest.mark.parametrize("layer", [dense_layer, embedding, convolution], ids=lambda layer: layer.__name__)
+def test_adaptive_is_ten_percent_under_rice_where_rows_and_columns_differ(layer, ratio):
+    gradient = layer(np.random.default_rng(7))
+    places = largest(gradient, ratio)
+    adaptive, rice = (8 * code_bytes(codec, places, gradient.shape) / len(places) for codec in ("adaptive", "rice"))
+    print(f"{layer.__name__}, {ratio:.1%}: Adaptive {adaptive:.2f} bits per index, Rice {rice:.2f}")
+    assert adaptive <= 0.9 * rice
+
+
+def shaped_supports():
+    """(places, shape) of every kind, from tiny ones on."""
+    draw = np.random.default_rng(8)
+    for size, places in supports():
+        yield places, (size,)
+        yield places, (size, 1)
+        for columns in (2, 7, 8, 64, 100):
+            if size % columns == 0:
+                yield places, (1, size // columns, columns)
+    for shape in ((100, 300), (3, 3, 16, 32), (5, 2000), (2000, 5)):
+        for ratio in (0.0005, 0.01, 0.1, 0.4, 0.8):
+            noise = draw.normal(size=shape)
+            yield largest(noise, ratio), shape
+            yield largest(noise * (draw.random(shape[-1]) < 0.3), ratio), shape
+            yield largest(noise * (draw.random((shape[-2], 1)) < 0.3), ratio), shape
+            yield largest(noise * np.repeat(draw.random(noise.size // 50 + 1) < 0.2, 50)[: noise.size].reshape(shape), ratio), shape
+
+
+def test_adaptive_is_never_longer_than_rice():
+    ratios = []
+    for places, shape in shaped_supports():
+        adaptive, rice = (code_bytes(codec, places, shape) for codec in ("adaptive", "rice"))
+        assert adaptive <= rice
+        if rice:
+            ratios.append(adaptive / rice)
+    print(f"{len(ratios)} supports: Adaptive by Rice {min(ratios):.3f} to {max(ratios):.3f}, median {np.median(ratios):.3f}")
+    assert len(ratios) > 300
+
+
+def test_adaptive_is_given_the_shape_of_each_gradient():
+    draw = np.random.default_rng(9)
+    gradients = [dense_layer(draw), convolution(draw), draw.normal(size=5000)]
+    places = [largest(gradient, 0.01) for gradient in gradients]
+    codes = sum(code_bytes("adaptive", each, gradient.shape) for each, gradient in zip(places, gradients, strict=True))
+    compression = DeepReduce(TopK(0.01), Adaptive(), Float32())
+    for call in (lambda f: f(), lambda f: tf.function(f)()):
+        payload = call(lambda: compression.encode(bucket_of(gradients)).payload)
+        head = 8 * payload.shape[0] - codes - 4 * sum(map(len, places))
+        assert 0 < head <= HEADER + 3 * ROW + PADDING
+
+
+def test_adaptive_knows_no_structure_of_indexed_slices_and_unknown_shapes():
+    places = np.arange(3, 720, 8, dtype="int32")
+    sizes, splits, scalars = tf.constant([720], tf.int64), tf.constant([0, len(places)], tf.int64), (tf.constant(0, tf.int64),) * 2
+    plain, shaped = code_bytes("adaptive", places, (720,)), code_bytes("adaptive", places, (90, 8))
+
+    def length(shape):
+        return len(Adaptive().encode(places, splits, sizes, [shape], *scalars)[0])
+
+    assert shaped < plain
+    assert length(tf.constant([90, 8])) == length(tf.constant([9, 10, 8])) == shaped
+    assert length(tf.constant([720, 9, 8])) == length(tf.constant([720])) == plain  # rows of 9 x 8 values
+    unknown = tf.function(lambda shape: tf.size(Adaptive().encode(places, splits, sizes, [shape], *scalars)[0]))
+    assert unknown(tf.constant([90, 8])) == plain
 
 
 def values():
@@ -244,7 +358,9 @@ def test_no_value_codec_expands_any_values(codec, options):
 @pytest.mark.parametrize(
     "value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8), PolyFit(), DoubleExpFit(), SketchML(2), SketchML(8)], ids=repr
 )
-@pytest.mark.parametrize("index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman()], ids=repr)
+@pytest.mark.parametrize(
+    "index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), Huffman(), DeltaHuffman()], ids=repr
+)
 def test_a_frame_is_never_more_than_raw_pairs_its_header_and_a_row_for_each_segment(index, value):
     draw = np.random.default_rng(5)
     sizes = [1, 2, 10, 1000, 30000]

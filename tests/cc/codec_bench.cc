@@ -33,10 +33,11 @@ double BoundBits(double size, double count) {
   return (std::lgamma(size + 1) - std::lgamma(count + 1) - std::lgamma(size - count + 1)) / std::log(2.0);
 }
 
-void BenchIndices(uint8_t id, double density) {
+void BenchIndices(uint8_t id, double density, int64_t columns = 1) {
   const IndexCodec& codec = FindIndex(id);
   Segment segment;
   segment.size = 1000000;
+  segment.columns = columns;
   Support indices = UniformSupport(segment.size, std::llround(density * static_cast<double>(segment.size)), 1);
   const double n = static_cast<double>(indices.size());
   Bytes room(4 * indices.size() + kSlack);
@@ -101,7 +102,7 @@ void BenchValues(uint8_t id, int bits, bool l2) {
 
 int main() {
   using namespace deepreduce::testing;
-  for (uint8_t id : {1, 2, 3, 4, 5, 6, 7}) {
+  for (uint8_t id : {1, 2, 3, 4, 5, 9, 6, 7}) {
     for (double density : {0.001, 0.01, 0.1, 0.38, 0.5, 0.62, 0.9, 0.99}) BenchIndices(id, density);
   }
   for (int64_t size : {36864, 1000000, 25560000}) {
@@ -109,6 +110,7 @@ int main() {
       for (double rate : {0.001, 0.01, 0.1}) BenchBloomFilter(size, density, rate);
     }
   }
+  for (double density : {0.001, 0.01, 0.1, 0.38}) BenchIndices(9, density, 1000);
   for (uint8_t id : {1, 2, 3}) BenchValues(id, 8, false);
   for (int bits : {2, 4, 8}) {
     BenchValues(4, bits, false);

@@ -5,10 +5,26 @@
 #include "bloom_filter.h"
 #include "collect.h"
 #include "fuzz.h"
+#include "leb128.h"
 #include "plain_zlib.h"
 
 namespace deepreduce::testing {
 namespace {
+
+// Adaptive has one code for each shape. A tree tells rows and columns; raw indices and the form of Rice tell nothing, so they are held
+// against the codec Rice, which has no other.
+void RequireOneCodeForAShape(Segment segment, const Support& indices, const Bytes& code) {
+  const bool raw = code.size() == RawIndexLength(static_cast<int64_t>(indices.size()), segment.size);
+  const bool tree = !raw && code[0] >= 0x80;
+  if (tree && code[0] == 0x81) {
+    size_t position = 1;
+    uint32_t rows = 0, columns = 0;
+    Require(GetVarint(code, &position, &rows) && GetVarint(code, &position, &columns), "a tree tells rows and columns");
+    segment.rows = rows;
+    segment.columns = columns;
+  }
+  Require(Encode(FindIndex(tree ? 9 : 3), segment, indices) == code, "an accepted code is the one that its support and shape have");
+}
 
 template <uint8_t kId>
 void RunIndices(Span<const uint8_t> input) {
@@ -19,6 +35,7 @@ void RunIndices(Span<const uint8_t> input) {
   const Bytes code = Copy(input);
   if (!Decode(FindIndex(kId), segment, code, &indices).ok()) return;
   Require(IsSupport(indices, segment.size), "an accepted support ascends strictly below the size");
+  if (kId == 9) return RequireOneCodeForAShape(segment, indices, code);
   Require(Encode(FindIndex(kId), segment, indices) == code, "an accepted code is the one that its support has");
 }
 
@@ -30,6 +47,7 @@ std::vector<Bytes> IndexSeeds() {
       for (bool clustered : {false, true}) {
         Segment segment;
         segment.size = size;
+        if (density % 2 == 0) segment.columns = segment.rows = 10;
         Support indices = clustered ? ClusteredSupport(size, density + 1, 3) : UniformSupport(size, size * density / 100, 7);
         if (kId == 0) indices.resize(static_cast<size_t>(size * density / 100));
         Bytes seed;
@@ -123,23 +141,15 @@ std::vector<Bytes> ValueSeeds() {
 }
 
 const FuzzRegistration kRegistrations[] = {
-    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),
-    FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
-    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),
-    FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
-    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),
-    FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
-    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),
-    FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
-    FuzzRegistration({"bloom_filter", RunBloomFilter, BloomFilterSeeds}),
-    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),
-    FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
-    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),
-    FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
-    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),
-    FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
-    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),
-    FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
+    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),           FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
+    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),           FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
+    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),       FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
+    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),          FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
+    FuzzRegistration({"bloom_filter", RunBloomFilter, BloomFilterSeeds}), FuzzRegistration({"adaptive", RunIndices<9>, IndexSeeds<9>}),
+    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),           FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
+    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),          FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
+    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),     FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),         FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
     FuzzRegistration({"double_exp_fit", RunValues<8>, ValueSeeds<8>}),
 };
 

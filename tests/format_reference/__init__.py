@@ -4,6 +4,7 @@ It is slow and plain on purpose: it is what the C++ codecs are held against. Eve
 encoder writes raise a FormatError that names the rule.
 """
 
+from format_reference.adaptive import encode_tree  # noqa: F401
 from format_reference.bits import *  # noqa: F403
 from format_reference.bloom_filter import *  # noqa: F403
 from format_reference.canonical_code import *  # noqa: F403

@@ -63,6 +63,29 @@ def places_left_out(size: int, places: np.ndarray) -> np.ndarray:
     return np.flatnonzero(kept)
 
 
+def write_leb128(number: int) -> bytes:
+    out = bytearray()
+    while True:
+        out.append(number & 0x7F | (0x80 if number > 0x7F else 0))
+        number >>= 7
+        if not number:
+            return bytes(out)
+
+
+def read_leb128(data: bytes, position: int, truncated: str) -> tuple[int, int]:
+    number = 0
+    for k in range(5):
+        require(position < len(data), truncated)
+        byte = data[position]
+        position += 1
+        number |= (byte & 0x7F) << 7 * k
+        if not byte & 0x80:
+            require(byte != 0 or k == 0, "number longer than needed")
+            require(number < 2**32, "number above 2^32 - 1")
+            return number, position
+    raise FormatError("number above five bytes")
+
+
 def floats(code: bytes) -> np.ndarray:
     return np.frombuffer(code, "<f4").astype(np.float32)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from format_reference.bits import LARGEST, FormatError, require
+from format_reference.bits import LARGEST, read_leb128, require, write_leb128
 from format_reference.index_codes import INDEX_CODECS, decode_index, encode_index
 from format_reference.value_codes import APPLICATION, VALUE_CODECS, decode_value, encode_value
 
@@ -52,33 +52,10 @@ class Frame:
     length: int
 
 
-def write_leb128(number: int) -> bytes:
-    out = bytearray()
-    while True:
-        out.append(number & 0x7F | (0x80 if number > 0x7F else 0))
-        number >>= 7
-        if not number:
-            return bytes(out)
-
-
-def read_leb128(data: bytes, position: int) -> tuple[int, int]:
-    number = 0
-    for k in range(5):
-        require(position < len(data), "truncated table")
-        byte = data[position]
-        position += 1
-        number |= (byte & 0x7F) << 7 * k
-        if not byte & 0x80:
-            require(byte != 0 or k == 0, "number longer than needed")
-            require(number < 2**32, "number above 2^32 - 1")
-            return number, position
-    raise FormatError("number above five bytes")
-
-
 def read_row(data: bytes, position: int) -> tuple[Row, int]:
     numbers = []
     for _ in range(5):
-        number, position = read_leb128(data, position)
+        number, position = read_leb128(data, position, "truncated table")
         numbers.append(number)
     row = Row(*numbers)
     require(row.size <= LARGEST, "size")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
+from format_reference.adaptive import decode_tree, encode_tree
 from format_reference.bits import (
     index_width,
     pack_bits,
@@ -22,12 +24,15 @@ from format_reference.bloom_filter import BLOOM_FILTER, decode_bloom_filter
 from format_reference.huffman_gaps import decode_delta_huffman, decode_huffman, encode_delta_huffman, encode_huffman
 
 SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN = range(8)
+ADAPTIVE = 9
 APPLICATION = 255
-INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN, BLOOM_FILTER, APPLICATION)
+INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFMAN, DELTA_HUFFMAN, BLOOM_FILTER, ADAPTIVE, APPLICATION)
 
 
-def encode_index(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:
-    """The one code of a support under a lossless codec: its own form where that is shorter, otherwise raw."""
+def encode_index(
+    codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0, rows: int = 1, columns: int = 1
+) -> bytes:
+    """The one code of a support under a lossless codec: its own form where that is shorter, otherwise raw. Rows and columns are for Adaptive."""
     indices = np.asarray(indices, np.int64)
     count = len(indices)
     if count in (0, size):
@@ -44,6 +49,7 @@ def encode_index(codec: int, size: int, indices: np.ndarray, seed: int = 0, step
         RUN_LENGTH: encode_run_length,
         HUFFMAN: encode_huffman,
         DELTA_HUFFMAN: encode_delta_huffman,
+        ADAPTIVE: partial(encode_adaptive, rows=rows, columns=columns),
     }
     coded = encoders[codec](size, indices) if codec in encoders else raw
     return coded if len(coded) < len(raw) else raw
@@ -65,7 +71,7 @@ def decode_index(codec: int, size: int, count: int, code: bytes, seed: int = 0, 
         indices = unpack_bits(code, count, index_width(size))
         require(bool((np.diff(indices) > 0).all()), "ascending indices")
         require(int(indices[-1]) < size, "index below size")
-        require(encode_index(codec, size, indices) == code, "raw only where the coded form is not shorter")
+        require(encode_index(RICE if codec == ADAPTIVE else codec, size, indices) == code, "raw only where the coded form is not shorter")
         return indices
     require(codec != FIXED_WIDTH, "index code length")
     decoders = {
@@ -75,6 +81,7 @@ def decode_index(codec: int, size: int, count: int, code: bytes, seed: int = 0, 
         RUN_LENGTH: decode_run_length,
         HUFFMAN: decode_huffman,
         DELTA_HUFFMAN: decode_delta_huffman,
+        ADAPTIVE: decode_adaptive,
     }
     return decoders[codec](size, count, code)
 
@@ -213,6 +220,20 @@ def decode_run_length(size: int, count: int, code: bytes) -> np.ndarray:
     require(len(code) == (position + 7) // 8, "bytes after the runs")
     require(not any(bits[position:]), "unused bits")
     return np.array([*indices, *range(place, place + left[1])], np.int64)
+
+
+def encode_adaptive(size: int, indices: np.ndarray, rows: int, columns: int) -> bytes:
+    """The shorter form; Rice's, which here is raw where that is not longer, when they are equal."""
+    return min(encode_rice(size, indices), encode_tree(size, indices, rows, columns), key=len)
+
+
+def decode_adaptive(size: int, count: int, code: bytes) -> np.ndarray:
+    require(len(code) >= 1, "index code length")
+    if code[0] < 0x80:
+        return decode_rice(size, count, code)
+    indices = decode_tree(size, count, code)
+    require(len(code) < len(encode_rice(size, indices)), "tree only where Rice's form is not as short")
+    return indices
 
 
 def seeded_support(size: int, count: int, seed: int, step: int, segment: int) -> np.ndarray:

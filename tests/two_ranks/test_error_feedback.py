@@ -13,6 +13,7 @@ from noise import SHAPES, assert_nothing_is_lost, noise, residuals, run_noise
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     BFloat16,
     Bitmap,
     BloomFilter,
@@ -245,7 +246,9 @@ VALUES = [
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
 ]
 PAIRS = [
-    *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Huffman(), DeltaHuffman()]),
+    *itertools.product(
+        [TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), Huffman(), DeltaHuffman()]
+    ),
     *((TopK(0.1), BloomFilter(0.02, policy)) for policy in ("p1", "p2", "leftmost")),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from deepreduce_tf import (
     QSGD,
+    Adaptive,
     Bitmap,
     BloomFilter,
     DeepReduce,
@@ -276,7 +277,7 @@ def test_what_is_not_finite_in_a_small_gradient_reaches_both_ranks(call):
 
 
 @pytest.mark.parametrize(
-    "index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), BloomFilter(), Huffman(), DeltaHuffman()], ids=repr
+    "index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), BloomFilter(), Huffman(), DeltaHuffman()], ids=repr
 )
 @pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), Deflate(), PolyFit(), DoubleExpFit(), SketchML()], ids=repr)
 @pytest.mark.parametrize("sparsifier", [TopK(0.1), RandomK(0.1), Threshold(1.0), Nonzero()], ids=repr)

@@ -63,7 +63,23 @@ struct Supports {
   }
 };
 
-template <int kCodec>
+// The input `dimensions` of codecs that look at the shape: rows and columns of each segment.
+absl::Status ReadDimensions(OpKernelContext* context, std::vector<Segment>* segments) {
+  const Tensor* dimensions;
+  absl::Status status = context->input("dimensions", &dimensions);
+  if (!status.ok()) return status;
+  if (dimensions->dims() != 2 || dimensions->dim_size(0) != static_cast<int64_t>(segments->size()) || dimensions->dim_size(1) != 2) {
+    return absl::InvalidArgumentError(absl::StrCat("`dimensions` must be rows and columns of each of ", segments->size(),
+                                                   " segments. Received: shape=", dimensions->shape().DebugString()));
+  }
+  for (size_t i = 0; i < segments->size(); ++i) {
+    (*segments)[i].rows = View<int64_t>(*dimensions)[2 * i];
+    (*segments)[i].columns = View<int64_t>(*dimensions)[2 * i + 1];
+  }
+  return absl::OkStatus();
+}
+
+template <int kCodec, bool kShaped>
 class IndexEncodeOp : public tensorflow::OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -71,6 +87,7 @@ class IndexEncodeOp : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     Supports supports;
     OP_REQUIRES_OK(context, supports.Read(context));
+    if (kShaped) OP_REQUIRES_OK(context, ReadDimensions(context, &supports.segments));
     const std::vector<Segment>& segments = supports.segments;
     const int64_t n = static_cast<int64_t>(segments.size());
     std::vector<int64_t> starts(n + 1, 0);
@@ -191,9 +208,10 @@ class IndexDecodeOp : public tensorflow::OpKernel {
   }
 };
 
-#define DEEPREDUCE_REGISTER_INDEX_CODEC(name, id)                                                               \
-  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), IndexEncodeOp<id>); \
+#define DEEPREDUCE_REGISTER_INDEX_KERNELS(name, id, shaped)                                                             \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), IndexEncodeOp<id, shaped>); \
   REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), IndexDecodeOp<id>)
+#define DEEPREDUCE_REGISTER_INDEX_CODEC(name, id) DEEPREDUCE_REGISTER_INDEX_KERNELS(name, id, false)
 
 DEEPREDUCE_REGISTER_INDEX_CODEC("SeededSupport", 0);
 DEEPREDUCE_REGISTER_INDEX_CODEC("FixedWidth", 1);
@@ -203,6 +221,7 @@ DEEPREDUCE_REGISTER_INDEX_CODEC("EliasFano", 4);
 DEEPREDUCE_REGISTER_INDEX_CODEC("RunLength", 5);
 DEEPREDUCE_REGISTER_INDEX_CODEC("Huffman", 6);
 DEEPREDUCE_REGISTER_INDEX_CODEC("DeltaHuffman", 7);
+DEEPREDUCE_REGISTER_INDEX_KERNELS("Adaptive", 9, true);
 
 REGISTER_KERNEL_BUILDER(Name("DeepReduce>BloomFilterEncode").Device(tensorflow::DEVICE_CPU), BloomFilterEncodeOp);
 REGISTER_KERNEL_BUILDER(Name("DeepReduce>BloomFilterDecode").Device(tensorflow::DEVICE_CPU), IndexDecodeOp<8>);

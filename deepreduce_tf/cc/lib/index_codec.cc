@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "adaptive.h"
 #include "bitmap.h"
 #include "bloom_filter.h"
 #include "delta_huffman.h"
@@ -34,7 +35,7 @@ constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeS
 
 const IndexCodec* FindIndexCodec(uint8_t id) {
   for (const IndexCodec* codec :
-       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kBloomFilter, &kHuffman, &kDeltaHuffman}) {
+       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kAdaptive, &kBloomFilter, &kHuffman, &kDeltaHuffman}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

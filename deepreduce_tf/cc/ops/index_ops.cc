@@ -21,14 +21,14 @@ absl::Status CodeShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-#define DEEPREDUCE_INDEX_ENCODER(name)                                                     \
+// `inputs` and `doc`: of what an encoder is given beyond the support.
+#define DEEPREDUCE_INDEX_ENCODER_WITH(name, inputs, doc)                                   \
   REGISTER_OP("DeepReduce>" name "Encode")                                                 \
       .Input("indices: int32")                                                             \
       .Input("splits: int64")                                                              \
       .Input("sizes: int64")                                                               \
       .Input("seed: int64")                                                                \
-      .Input("step: int64")                                                                \
-      .Output("code: uint8")                                                               \
+      .Input("step: int64") inputs.Output("code: uint8")                                   \
       .Output("code_splits: int64")                                                        \
       .SetShapeFn(CodeShape<2>)                                                            \
       .Doc("Codes supports by " name                                                       \
@@ -37,7 +37,7 @@ absl::Status CodeShape(InferenceContext* c) {
            "splits: int64[segments + 1].\n"                                                \
            "sizes: int64[segments], places of the dense form, at most 2^31 - 1.\n"         \
            "seed: scalar.\n"                                                               \
-           "step: scalar.\n"                                                               \
+           "step: scalar.\n" doc                                                           \
            "code: uint8[bytes], the codes of all segments.\n"                              \
            "code_splits: int64[segments + 1].\n")
 
@@ -63,8 +63,8 @@ absl::Status CodeShape(InferenceContext* c) {
            "indices: int32[total].\n"                                            \
            "splits: int64[segments + 1].\n")
 
-#define DEEPREDUCE_INDEX_OPS(name) \
-  DEEPREDUCE_INDEX_ENCODER(name);  \
+#define DEEPREDUCE_INDEX_OPS(name)           \
+  DEEPREDUCE_INDEX_ENCODER_WITH(name, , ""); \
   DEEPREDUCE_INDEX_DECODER(name)
 
 DEEPREDUCE_INDEX_OPS("SeededSupport");
@@ -110,6 +110,9 @@ support: int32[places], what BloomFilterDecode gives, with the lengths of these 
 support_splits: int64[segments + 1].
 )doc");
 DEEPREDUCE_INDEX_DECODER("BloomFilter");
+DEEPREDUCE_INDEX_ENCODER_WITH("Adaptive", .Input("dimensions: int64"),
+                              "dimensions: int64[segments, 2], the last two dimensions of each shape; 1 and 1 for no structure.\n");
+DEEPREDUCE_INDEX_DECODER("Adaptive");
 
 }  // namespace
 }  // namespace deepreduce
