@@ -10,7 +10,7 @@ from deepreduce_tf.error_feedback import ErrorFeedback
 from deepreduce_tf.index_codecs import Bitmap, EliasFano, FixedWidth, IndexCodec, Rice, RunLength
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
-from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, ValueCodec
+from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, Float16, Float32, LogQuantizer, Natural, TernGrad, ThreeLC, ValueCodec
 
 __all__ = [
     "QSGD",
@@ -25,12 +25,15 @@ __all__ = [
     "Float32",
     "IndexCodec",
     "LogQuantizer",
+    "Natural",
     "Nonzero",
     "RandomK",
     "Rice",
     "RunLength",
     "Sparsifier",
     "Stage",
+    "TernGrad",
+    "ThreeLC",
     "Threshold",
     "TopK",
     "ValueCodec",

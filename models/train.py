@@ -37,7 +37,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--warmup-steps", type=int, default=0, help="steps in which topk comes down from 25 %% to the ratio")
     parser.add_argument("--threshold", type=float, default=1e-3, help="smallest magnitude that threshold keeps (default %(default)s)")
     parser.add_argument("--index", default="rice", help="index codec: rice, elias_fano, run_length, bitmap, ... (default %(default)s)")
-    parser.add_argument("--value", default="qsgd", help="value codec: qsgd, log_quantizer, float32, deflate, ... (default %(default)s)")
+    parser.add_argument("--value", default="qsgd", help="value codec: qsgd, log_quantizer, natural, deflate, ... (default %(default)s)")
     parser.add_argument("--bits", type=int, default=8, help="bits per value of qsgd and log_quantizer (default %(default)s)")
     parser.add_argument("--error-feedback", action=argparse.BooleanOptionalAction, default=True, help="send later what was not sent now")
     parser.add_argument("--steps", type=int, default=640, help="optimizer steps (default %(default)s)")

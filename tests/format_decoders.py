@@ -19,6 +19,7 @@ from format_reference import (
     RICE,
     RUN_LENGTH,
     SEEDED,
+    THREE_LC,
     FormatError,
 )
 from hypothesis import strategies as st
@@ -94,7 +95,13 @@ OPS_NAMES = {
     ELIAS_FANO: "elias_fano",
     RUN_LENGTH: "run_length",
 }
-VALUE_OPS_NAMES = {FLOAT32: "float32", FLOAT16: "float16", BFLOAT16: "b_float16", LOG_QUANTIZER: "log_quantizer"}
+VALUE_OPS_NAMES = {
+    FLOAT32: "float32",
+    FLOAT16: "float16",
+    BFLOAT16: "b_float16",
+    LOG_QUANTIZER: "log_quantizer",
+    THREE_LC: "three_lc",
+}
 
 
 def encode_index_with_ops(codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0) -> bytes:

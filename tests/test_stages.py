@@ -21,11 +21,14 @@ from deepreduce_tf import (
     Float16,
     Float32,
     LogQuantizer,
+    Natural,
     Nonzero,
     RandomK,
     Rice,
     RunLength,
     Stage,
+    TernGrad,
+    ThreeLC,
     Threshold,
     TopK,
     ops,
@@ -49,12 +52,19 @@ VALUE_CODECS = [
     QSGD(7, "l2"),
     LogQuantizer(),
     LogQuantizer(3),
+    TernGrad(),
+    Natural(),
+    ThreeLC(),
+    ThreeLC(1.25),
     Deflate(),
-    Deflate(9, False),
+    Deflate(level=9, shuffle=False),
+    Deflate("float16"),
+    Deflate(QSGD(4)),
     HalfPrecision(),
+    Deflate(HalfPrecision(), 1),
 ]
 STAGES = [*SPARSIFIERS, *INDEX_CODECS, *VALUE_CODECS]
-BUILT_IN_INDEX, BUILT_IN_VALUE = INDEX_CODECS[:-1], VALUE_CODECS[:-1]
+BUILT_IN_INDEX, BUILT_IN_VALUE = INDEX_CODECS[:-1], VALUE_CODECS[:-2]
 
 
 def kind_of(stage):
@@ -137,6 +147,8 @@ BAD_ARGUMENTS = [
     *((Threshold, "threshold", threshold) for threshold in (0, -1, math.nan, math.inf, 1e39, "1", None, True)),
     *((stage, "bits", bits) for stage in (QSGD, LogQuantizer) for bits in BAD_BITS),
     *((QSGD, "norm", norm) for norm in ("L2", "l1", 2, None, ["max"])),
+    *((ThreeLC, "multiplier", multiplier) for multiplier in (0.99, 2, 1.99999999, -1, math.nan, "1", None, True, 1j)),
+    *((Deflate, "value", stage) for stage in ("float64", "rice", 6, None, QSGD, Rice(), Deflate(), "deflate", serialize(Deflate()))),
     *((Deflate, "level", level) for level in (0, 10, -1, 6.0, "6", None, True)),
     *((Deflate, "shuffle", shuffle) for shuffle in (0, 1, "yes", None)),
     *((DeepReduce, "sparsifier", stage) for stage in ("top", "rice", "", None, 0.1, TopK, Rice(), {"class_name": "Rice"}, {}, [])),
@@ -441,7 +453,7 @@ def test_the_fused_decoder_and_the_methods_of_the_stages_agree_to_the_bit(index,
         np.testing.assert_array_equal(tf.reshape(fused, [-1]), each)
 
 
-@pytest.mark.parametrize("value", [HalfPrecision(), Float32(), QSGD(8)], ids=repr)
+@pytest.mark.parametrize("value", [HalfPrecision(), Deflate(HalfPrecision()), Float32(), QSGD(8)], ids=repr)
 @pytest.mark.parametrize("index", [WholeIndices(), Rice()], ids=repr)
 @pytest.mark.parametrize("sparsifier", [EveryNth(5), TopK(0.2)], ids=repr)
 @pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])

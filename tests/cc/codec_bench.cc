@@ -49,12 +49,13 @@ void BenchIndices(uint8_t id, double density) {
               ok ? "" : "  REFUSED");
 }
 
-void BenchValues(uint8_t id, int bits, bool l2) {
+void BenchValues(uint8_t id, int bits, bool l2, uint8_t inner = 1) {
   const ValueCodec& codec = FindValue(id);
   ValueOptions options;
   options.bits = bits;
   options.l2_norm = l2;
   options.level = 1;
+  options.inner = inner;
   options.deflate = Zlib();
   Values values = NormalValues(2500000, 3);
   const double n = static_cast<double>(values.size());
@@ -70,6 +71,7 @@ void BenchValues(uint8_t id, int bits, bool l2) {
     error += std::pow(values[i] - decoded[i], 2);
     norm += std::pow(values[i], 2);
   }
+  if (id == 6) std::printf("%-12s > ", FindValue(inner).name);
   std::printf("%-12s %d bits%s  %7.3f bits/value  relative error %.5f  encode %6.2f  decode %5.2f ns/value%s\n", codec.name, bits,
               l2 ? " l2" : "   ", 8.0 * static_cast<double>(length) / n, std::sqrt(error / norm), encode / n, decode / n,
               ok ? "" : "  REFUSED");
@@ -89,5 +91,6 @@ int main() {
     BenchValues(4, bits, true);
     BenchValues(5, bits, false);
   }
-  BenchValues(6, 8, false);
+  for (uint8_t id : {10, 11, 12}) BenchValues(id, 8, false);
+  for (uint8_t inner : {1, 4, 12}) BenchValues(6, 4, false, inner);
 }

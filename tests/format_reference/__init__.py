@@ -7,4 +7,8 @@ encoder writes raise a FormatError that names the rule.
 from format_reference.bits import *  # noqa: F403
 from format_reference.frame import *  # noqa: F403
 from format_reference.index_codes import *  # noqa: F403
+from format_reference.natural import *  # noqa: F403
+from format_reference.tern_grad import *  # noqa: F403
+from format_reference.three_lc import *  # noqa: F403
+from format_reference.trits import *  # noqa: F403
 from format_reference.value_codes import *  # noqa: F403

@@ -21,10 +21,13 @@ from deepreduce_tf import (
     Float16,
     Float32,
     LogQuantizer,
+    Natural,
     Nonzero,
     RandomK,
     Rice,
     RunLength,
+    TernGrad,
+    ThreeLC,
     Threshold,
     TopK,
 )
@@ -246,6 +249,13 @@ PAIRS = [
     *itertools.product([TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength()]),
     *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
 ]
+# With fewer pairs, for the time that a step takes.
+MORE_VALUES = [TernGrad(), Natural(), ThreeLC(), ThreeLC(1.75), Deflate(QSGD(bits=4), level=1), Deflate(ThreeLC(), level=1)]
+MORE_SPARSIFIERS = [TopK(1.0), TopK(0.1), TopK(0.01), RandomK(0.1)]
+STAGES = [
+    *((sparsifier, index, VALUES) for sparsifier, index in PAIRS),
+    *((sparsifier, Rice(), MORE_VALUES) for sparsifier in MORE_SPARSIFIERS),
+]
 
 
 def run_noise(compressions, variables, steps=STEPS):
@@ -276,9 +286,9 @@ def run_noise(compressions, variables, steps=STEPS):
     return run()
 
 
-@pytest.mark.parametrize(("sparsifier", "index"), PAIRS, ids=repr)
-def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, index, assert_equal_on_both_ranks):
-    compressions = [DeepReduce(sparsifier, index, value, min_size=0) for value in VALUES]
+@pytest.mark.parametrize(("sparsifier", "index", "values"), STAGES, ids=lambda x: f"{len(x)} codecs" if isinstance(x, list) else repr(x))
+def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, index, values, assert_equal_on_both_ranks):
+    compressions = [DeepReduce(sparsifier, index, value, min_size=0) for value in values]
     variables = [tf.Variable(tf.zeros(shape)) for shape in SHAPES[:4]]
     bits, sums, total, norm = run_noise(compressions, variables)
     assert_equal_on_both_ranks(bits)
@@ -289,6 +299,6 @@ def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsi
         np.testing.assert_allclose(sent + owed, everything, rtol=0, atol=1e-6 * STEPS, err_msg=repr(compression))
         ratio = np.linalg.norm(residual.astype("float64")) / norm
         print(f"residual / gradient norm after {STEPS} steps: {ratio:.2f} with {compression}")
-        # Rounding to one level is no contraction of what RandomK keeps.
-        if sparsifier == TopK(0.1) or (sparsifier == RandomK(0.1) and compression.value != QSGD(2, "l2")):
-            assert ratio < 10, compression
+        # Rounding to one level is no contraction of what RandomK keeps, and to a scale near twice the largest value a slow one.
+        if sparsifier in (TopK(0.1), TopK(1.0)) or (sparsifier == RandomK(0.1) and compression.value != QSGD(2, "l2")):
+            assert ratio < (20 if compression.value == ThreeLC(1.75) else 10), compression

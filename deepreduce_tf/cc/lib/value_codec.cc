@@ -8,7 +8,10 @@
 #include "float16.h"
 #include "float_bits.h"
 #include "log_quantizer.h"
+#include "natural.h"
 #include "qsgd.h"
+#include "tern_grad.h"
+#include "three_lc.h"
 
 namespace deepreduce {
 namespace {
@@ -25,7 +28,7 @@ constexpr ValueCodec kFloat32 = {1, "Float32", EncodeFloat32, DecodeFloat32};
 }  // namespace
 
 const ValueCodec* FindValueCodec(uint8_t id) {
-  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate}) {
+  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kTernGrad, &kNatural, &kThreeLC}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

@@ -17,12 +17,14 @@ struct DeflateFunctions;  // deflate.h
 struct ValueOptions {
   int bits = 8;            // QSGD, LogQuantizer: 2 to 8
   bool l2_norm = false;    // QSGD
+  float multiplier = 1;    // ThreeLC: from 1, below 2
   bool shuffle = true;     // Deflate
   int level = 6;           // Deflate: 1 to 9
-  uint64_t noise_key = 0;  // QSGD: stochastic rounding; differs by seed, step, rank and segment (StreamKey of random.h)
+  uint8_t inner = 1;       // Deflate: id of the codec whose code is deflated
+  uint64_t noise_key = 0;  // QSGD, TernGrad, Natural: stochastic rounding; differs by seed, step, rank and segment (StreamKey of random.h)
   const DeflateFunctions* deflate = nullptr;
-  // QSGD at few bits, where rounding noise may exceed the values: shrink them (l2 norm) or round to nearest (max norm), as error feedback
-  // requires.
+  // Where rounding noise may exceed the values: shrink them (TernGrad; QSGD's l2 norm at few bits) or round to nearest (its max norm), as
+  // error feedback requires.
   bool contraction = false;
 };
 
