@@ -29,7 +29,21 @@ from deepreduce_tf.index_codecs import (
 )
 from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
-from deepreduce_tf.value_codecs import QSGD, BFloat16, Deflate, DoubleExpFit, Float16, Float32, LogQuantizer, PolyFit, SketchML, ValueCodec
+from deepreduce_tf.value_codecs import (
+    QSGD,
+    BFloat16,
+    Deflate,
+    DoubleExpFit,
+    Float16,
+    Float32,
+    LogQuantizer,
+    Natural,
+    PolyFit,
+    SketchML,
+    TernGrad,
+    ThreeLC,
+    ValueCodec,
+)
 
 __all__ = [
     "QSGD",
@@ -49,6 +63,7 @@ __all__ = [
     "Huffman",
     "IndexCodec",
     "LogQuantizer",
+    "Natural",
     "Nonzero",
     "PolyFit",
     "RandomK",
@@ -57,6 +72,8 @@ __all__ = [
     "SketchML",
     "Sparsifier",
     "Stage",
+    "TernGrad",
+    "ThreeLC",
     "Threshold",
     "TopK",
     "ValueCodec",

@@ -12,7 +12,7 @@ from deepreduce_tf import ops
 from deepreduce_tf.error_feedback import ErrorFeedback, Slot, initialize, make_variable
 from deepreduce_tf.index_codecs import APPLICATION_CODEC, IndexCodec, Rice, SeededSupport
 from deepreduce_tf.sparsifiers import Selection, Sparsifier
-from deepreduce_tf.stage import agreement, check_integer, resolve_stage, serialize
+from deepreduce_tf.stage import agreement, check_integer, resolve_stage, serialize, variables_of
 from deepreduce_tf.value_codecs import ValueCodec
 from horovod_ext import Bucket, Encoded, GatherCompressor, Telemetry
 
@@ -81,8 +81,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         if error_feedback:
             self.index.contraction()  # or a ValueError now rather than at the first step
         # A SavedModel of a training step must reach every variable that the step reads.
-        stages = (self.sparsifier, self.index, self.value)
-        self._stage_variables = [value for stage in stages for value in vars(stage).values() if isinstance(value, tf.Variable)]
+        self._stage_variables = [variable for stage in (self.sparsifier, self.index, self.value) for variable in variables_of(stage)]
         self._telemetry = {}
 
     def get_config(self) -> dict[str, object]:

@@ -59,6 +59,7 @@ frame_decode_sum = _library.deep_reduce_frame_decode_sum
 frame_decode = _library.deep_reduce_frame_decode
 frame_unpack = _library.deep_reduce_frame_unpack
 scatter_sum = _library.deep_reduce_scatter_sum
+inflate = _library.deep_reduce_inflate
 
 
 def codec(name: str):

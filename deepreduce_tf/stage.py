@@ -46,7 +46,9 @@ class Stage:
         return cls(**{name: _deserialize(value) for name, value in config.items()})
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_config().items())})"
+        arguments = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        shown = (f"{name}={value if isinstance(value, Stage) else _serialize(value)!r}" for name, value in arguments.items())
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.get_config() == other.get_config()
@@ -62,8 +64,20 @@ def serialize(stage: Stage) -> dict[str, object]:
 def agreement(stage: Stage) -> dict[str, object]:
     """What all ranks must share of a stage: its configuration, without the values that variables happen to have."""
     arguments = {name: getattr(stage, name) for name in inspect.signature(type(stage)).parameters}
-    config = {name: "variable" if is_variable(value) else _serialize(value) for name, value in arguments.items()}
-    return {"class_name": type(stage).__name__, "config": config}
+    return {"class_name": type(stage).__name__, "config": {name: _agreed(value) for name, value in arguments.items()}}
+
+
+def _agreed(value: object) -> object:
+    if isinstance(value, Stage):
+        return agreement(value)
+    return "variable" if is_variable(value) else _serialize(value)
+
+
+def variables_of(stage: Stage) -> list[tf.Variable]:
+    """The variables that a stage holds, itself or in a stage of its own."""
+    held = vars(stage).values()
+    nested = [variable for value in held if isinstance(value, Stage) for variable in variables_of(value)]
+    return [value for value in held if isinstance(value, tf.Variable)] + nested
 
 
 def is_variable(value: object) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import numbers
 
+import numpy as np
 import tensorflow as tf
 
 from deepreduce_tf import ops
 from deepreduce_tf.index_codecs import APPLICATION_CODEC
-from deepreduce_tf.stage import Stage, check_integer, register_stage
+from deepreduce_tf.stage import Stage, check_integer, register_stage, resolve_stage
 
 
 class ValueCodec(Stage):
@@ -100,8 +102,22 @@ class BFloat16(_OpValueCodec):
     op_name = "b_float16"
 
 
+class _RandomRounding(_OpValueCodec):
+    """A codec whose rounding noise may exceed the values. Under error feedback its op is told so, and shrinks the error."""
+
+    shrinks = False
+
+    def contraction(self):
+        codec = copy.copy(self)
+        codec.shrinks = True
+        return codec
+
+    def encode(self, values, splits, seed, step):
+        return ops.codec(self.op_name)[0](values, splits, seed, step, contraction=self.shrinks, **self.get_config())
+
+
 @register_stage
-class QSGD(_OpValueCodec):
+class QSGD(_RandomRounding):
     """Rounds each value, at random and without bias, to one of `2^(bits-1) - 1` even levels of a scale per 512 values.
 
     Alistarh et al., "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017, section 3.
@@ -114,8 +130,6 @@ class QSGD(_OpValueCodec):
             with s levels.
     """
 
-    shrinks = False
-
     codec_id = 4
     op_name = "qsgd"
 
@@ -124,14 +138,6 @@ class QSGD(_OpValueCodec):
         if norm not in ("max", "l2"):
             raise ValueError(f"`norm` must be 'max' or 'l2'. Received: norm={norm!r}")
         self.norm = norm
-
-    def contraction(self):
-        codec = copy.copy(self)
-        codec.shrinks = True
-        return codec
-
-    def encode(self, values, splits, seed, step):
-        return ops.codec(self.op_name)[0](values, splits, seed, step, contraction=self.shrinks, **self.get_config())
 
 
 @register_stage
@@ -153,45 +159,46 @@ class LogQuantizer(_OpValueCodec):
 
 @register_stage
 class Deflate(_OpValueCodec):
-    """Compresses the float32 values without loss, by zlib-ng, after a byte shuffle that brings equal exponents together.
+    """Compresses what another value codec writes, without loss, by zlib-ng.
+
+    Numbers of whole bytes (float32, float16, bfloat16) are shuffled first: their first bytes together, then their second ones, and so on,
+    which brings equal exponents together.
 
     Args:
+        value: a `ValueCodec` other than Deflate, or the name of one. What an application's codec writes is deflated up to 1024 bytes and 16
+            for each value, and sent as it is beyond.
         level: effort, 1 (fast) to 9 (small).
-        shuffle: whether to shuffle the bytes first.
+        shuffle: whether to shuffle bytes first.
     """
 
     codec_id = 6
     op_name = "deflate"
 
-    def __init__(self, level: int = 6, shuffle: bool = True):
+    def __init__(self, value: ValueCodec | str = "float32", level: int = 6, shuffle: bool = True):
+        self.value = resolve_stage("value", value, ValueCodec)
+        if isinstance(self.value, Deflate):
+            raise ValueError(f"`value` must be a codec other than Deflate, which would gain nothing. Received: value={value!r}")
         self.level = check_integer("level", level, 1, 9)
         if not isinstance(shuffle, bool):
             raise ValueError(f"`shuffle` must be True or False. Received: shuffle={shuffle!r}")
         self.shuffle = shuffle
+        if self.value.codec_id == APPLICATION_CODEC:
+            self.codec_id = APPLICATION_CODEC  # only its own methods decode it
 
+    def contraction(self):
+        codec = copy.copy(self)
+        codec.value = self.value.contraction()
+        return codec
 
-@register_stage
-class SketchML(_OpValueCodec):
-    """Sorts magnitudes into `2^bits` buckets, writes bucket and sign of each value in a Huffman code, and decodes to the bucket's mean.
+    def encode(self, values, splits, seed, step):
+        code, code_splits, decoded = self.value.encode(values, splits, seed, step)
+        deflate, _ = ops.codec(self.op_name)
+        return deflate(values, decoded, splits, code, code_splits, inner=self.value.codec_id, level=self.level, shuffle=self.shuffle)
 
-    The buckets end at quantiles that fall geometrically, as the magnitudes of gradients do, then move to the nearest mean twice: where
-    buckets of equal counts gain nothing from a Huffman code, these err half as much or less at equal bytes. With error feedback errors
-    shrink: over a bucket of n values the squared errors sum to the squared values less n times the squared mean, but for a factor of
-    1 - 2^-16 from rounding means to bfloat16. (Jiang et al., "SketchML: Accelerating distributed machine learning with data sketches",
-    SIGMOD 2018, section 3; "SKCompress: compressing sparse and nonuniform gradient in distributed machine learning", The VLDB Journal 29,
-    2020.)
-
-    Args:
-        bits: log2 of the number of buckets, 2 to 8. A segment has no more than 4, or one for 8 values, so that the means do not outweigh
-            the values. Bucket and sign take less than `bits + 1` bits: with the means 2.4 at `bits=2` and 4.4 at `bits=4` in a segment of
-            369 values that TopK kept.
-    """
-
-    codec_id = 9
-    op_name = "sketch_ml"
-
-    def __init__(self, bits: int = 4):
-        self.bits = check_integer("bits", bits, 2, 8)
+    def decode(self, code, code_splits, counts):
+        if self.codec_id != APPLICATION_CODEC:
+            return super().decode(code, code_splits, counts)
+        return self.value.decode(*ops.inflate(code, code_splits, counts), counts)
 
 
 @register_stage
@@ -233,3 +240,81 @@ class DoubleExpFit(_OpValueCodec):
 
     codec_id = 8
     op_name = "double_exp_fit"
+
+
+@register_stage
+class SketchML(_OpValueCodec):
+    """Sorts magnitudes into `2^bits` buckets, writes bucket and sign of each value in a Huffman code, and decodes to the bucket's mean.
+
+    The buckets end at quantiles that fall geometrically, as the magnitudes of gradients do, then move to the nearest mean twice: where
+    buckets of equal counts gain nothing from a Huffman code, these err half as much or less at equal bytes. With error feedback errors
+    shrink: over a bucket of n values the squared errors sum to the squared values less n times the squared mean, but for a factor of
+    1 - 2^-16 from rounding means to bfloat16. (Jiang et al., "SketchML: Accelerating distributed machine learning with data sketches",
+    SIGMOD 2018, section 3; "SKCompress: compressing sparse and nonuniform gradient in distributed machine learning", The VLDB Journal 29,
+    2020.)
+
+    Args:
+        bits: log2 of the number of buckets, 2 to 8. A segment has no more than 4, or one for 8 values, so that the means do not outweigh
+            the values. Bucket and sign take less than `bits + 1` bits: with the means 2.4 at `bits=2` and 4.4 at `bits=4` in a segment of
+            369 values that TopK kept.
+    """
+
+    codec_id = 9
+    op_name = "sketch_ml"
+
+    def __init__(self, bits: int = 4):
+        self.bits = check_integer("bits", bits, 2, 8)
+
+
+@register_stage
+class TernGrad(_RandomRounding):
+    """Rounds each value, at random and without bias, to 0 or to plus or minus the largest magnitude of the segment: 1.6 bits per value.
+
+    Wen et al., "TernGrad: Ternary gradients to reduce communication in distributed deep learning", NeurIPS 2017, section 3. The scale is
+    that of a gradient, as in its layer-wise scaling; its gradient clipping is left to the optimizer.
+
+    The noise exceeds the values: its square is w |v|^2, w = max |v|_1 / |v|_2^2 - 1. Error feedback would not survive that. Under it,
+    the scale is sent times 1 / (1 + w), which leaves an error of w / (1 + w) of the values' square.
+    """
+
+    codec_id = 10
+    op_name = "tern_grad"
+
+
+@register_stage
+class Natural(_OpValueCodec):
+    """Rounds each magnitude, at random and without bias, to a power of two: the one below it or the one above.
+
+    Horvath et al., "Natural compression for distributed deep learning", 2019 (MSML 2022), section 2. Bits per value: the sign, and as many
+    as tell the powers of a segment apart, often 4 or 5 in all. The square of the noise is at most 1/8 of the values' square, so
+    error feedback needs no more. Magnitudes below 2^-126, or 2^-126 of the segment's largest, become 0, and those above 2^127 become 2^127.
+    """
+
+    codec_id = 11
+    op_name = "natural"
+
+
+@register_stage
+class ThreeLC(_OpValueCodec):
+    """Rounds each value to nearest: 0, or plus or minus a scale; five to a byte, and runs of zeros to one byte for up to 70.
+
+    Lim, Andersen, Kaminsky, "3LC: Lightweight and effective traffic compression for distributed machine learning", MLSys 2019, section 3.
+    It is made for dense gradients and relies on error feedback: `DeepReduce(TopK(1.0), value=ThreeLC())`.
+
+    What is rounded to 0 errs by itself, what is rounded to the scale by less than itself, since it is more than half of the scale: so
+    error feedback needs no more.
+
+    Args:
+        multiplier: the scale is this times the largest magnitude of the segment; from 1 and below 2. The larger it is, the more values
+            become 0, the smaller the code, and the larger the residual: of normal gradients twice their norm at 1, 5 times at 1.5, 12 times
+            at 1.75.
+    """
+
+    codec_id = 12
+    op_name = "three_lc"
+
+    def __init__(self, multiplier: float = 1.0):
+        number = isinstance(multiplier, numbers.Real) and not isinstance(multiplier, bool)
+        if not number or not 1 <= np.float32(multiplier) < 2:
+            raise ValueError(f"`multiplier` must be a number in [1, 2). Received: multiplier={multiplier!r}")
+        self.multiplier = float(multiplier)

@@ -23,6 +23,7 @@ from format_reference import (
     RUN_LENGTH,
     SEEDED,
     SKETCH_ML,
+    THREE_LC,
     FormatError,
 )
 from hypothesis import strategies as st
@@ -99,6 +100,7 @@ OPS_NAMES = {
     RUN_LENGTH: "run_length",
     HUFFMAN: "huffman",
     DELTA_HUFFMAN: "delta_huffman",
+    ADAPTIVE: "adaptive",
 }
 VALUE_OPS_NAMES = {
     FLOAT32: "float32",
@@ -106,7 +108,7 @@ VALUE_OPS_NAMES = {
     BFLOAT16: "b_float16",
     LOG_QUANTIZER: "log_quantizer",
     SKETCH_ML: "sketch_ml",
-    ADAPTIVE: "adaptive",
+    THREE_LC: "three_lc",
 }
 
 

@@ -7,10 +7,22 @@ import pytest
 import tensorflow as tf
 from stages import bucket_of, residuals_of
 
-from deepreduce_tf import Bitmap, DeepReduce, Rice, TopK, ops
+from deepreduce_tf import QSGD, Bitmap, DeepReduce, Deflate, Rice, TopK, ops
 
 INDEX_CODECS = ["fixed_width", "bitmap", "rice", "elias_fano", "run_length", "adaptive", "huffman", "delta_huffman", "seeded_support"]
-VALUE_CODECS = ["float32", "float16", "b_float16", "qsgd", "log_quantizer", "deflate", "sketch_ml", "poly_fit", "double_exp_fit"]
+VALUE_CODECS = [
+    "float32",
+    "float16",
+    "b_float16",
+    "qsgd",
+    "log_quantizer",
+    "poly_fit",
+    "double_exp_fit",
+    "sketch_ml",
+    "tern_grad",
+    "natural",
+    "three_lc",
+]
 REFUSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
 
 SIZES = np.array([200, 0, 300])
@@ -49,6 +61,12 @@ def calls():
         yield encode, arguments
         code, code_splits, _ = encode(**arguments)
         yield decode, {"code": code.numpy(), "code_splits": code_splits.numpy(), "counts": counts}
+    inner = {"inner_code": VALUES.view(np.uint8), "inner_splits": 4 * SPLITS, "inner_decoded": VALUES}
+    arguments = {**inner, "values": VALUES, "splits": SPLITS}
+    for inner, decode in ((1, ops.codec("deflate")[1]), (255, ops.inflate)):
+        code, code_splits, _ = ops.codec("deflate")[0](**arguments, inner=inner)
+        yield decode, {"code": code.numpy(), "code_splits": code_splits.numpy(), "counts": counts}
+    yield ops.codec("deflate")[0], arguments
     index_code, index_splits = ops.codec("rice")[0](INDICES, SPLITS, SIZES, **PLAN)
     codes = {
         "index_code": index_code.numpy(),
@@ -230,6 +248,13 @@ def test_parameters_out_of_range_are_refused():
     op, arguments = BASE["threshold_select"]
     for threshold in (0, -1, np.nan, np.inf):
         refused(op, arguments, "`threshold` must be positive and finite. Received: threshold=", threshold=np.float32(threshold))
+    for multiplier in (0.99, 2.0, np.nan):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"`multiplier` must be in \[1, 2\)\. Received: multiplier="):
+            ops.codec("three_lc")[0](**values, multiplier=multiplier)
+    op, arguments = BASE["deflate_encode"]
+    for inner in (-1, 0, 6, 99, 256):
+        refused(op, arguments, f"`inner` must be the id of another value codec. Received: inner={inner}", inner=inner)
+    refused(op, arguments, "`level` must be 1 to 9. Received: level=0", level=0)
     op, arguments = BASE["frame_decode"]
     refused(op, arguments, "no built-in codecs with these ids. Received: index_codec=255, value_codec=1", index_codec=255)
     op, arguments = BASE["frame_unpack"]
@@ -250,7 +275,7 @@ CHANGES = {"cut off": lambda code: code[:-1], "a byte more": lambda code: np.r_[
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("name", [f"{codec}_decode" for codec in [*INDEX_CODECS[:3], *VALUE_CODECS]])
+@pytest.mark.parametrize("name", [f"{codec}_decode" for codec in [*INDEX_CODECS[:3], *VALUE_CODECS, "deflate"]])
 def test_a_damaged_code_is_told_with_its_segment_and_byte(name, change):
     draw = np.random.default_rng(1)
     encode, decode = ops.codec(name.removesuffix("_decode"))
@@ -259,7 +284,8 @@ def test_a_damaged_code_is_told_with_its_segment_and_byte(name, change):
         code, code_splits = encode(np.concatenate(kept), [0, 150, 300], [2000, 2000], **PLAN)
         arguments, kind = {"counts": np.array([150, 150]), "sizes": np.array([2000, 2000]), **PLAN}, "index"
     else:
-        code, code_splits, _ = encode(draw.normal(size=300), [0, 150, 300], **PLAN)
+        encode = Deflate(QSGD(4)).encode if name == "deflate_decode" else encode
+        code, code_splits, _ = encode(draw.normal(size=300).astype("float32"), [0, 150, 300], **PLAN)
         arguments, kind = {"counts": np.array([150, 150])}, "value"
     arguments = {"code": code.numpy(), "code_splits": code_splits.numpy(), **arguments}
     decode(**arguments)

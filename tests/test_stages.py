@@ -26,6 +26,7 @@ from deepreduce_tf import (
     Float32,
     Huffman,
     LogQuantizer,
+    Natural,
     Nonzero,
     PolyFit,
     RandomK,
@@ -33,6 +34,8 @@ from deepreduce_tf import (
     RunLength,
     SketchML,
     Stage,
+    TernGrad,
+    ThreeLC,
     Threshold,
     TopK,
     ops,
@@ -70,17 +73,24 @@ VALUE_CODECS = [
     QSGD(7, "l2"),
     LogQuantizer(),
     LogQuantizer(3),
+    TernGrad(),
+    Natural(),
+    ThreeLC(),
+    ThreeLC(1.25),
     Deflate(),
-    Deflate(9, False),
+    Deflate(level=9, shuffle=False),
+    Deflate("float16"),
+    Deflate(QSGD(4)),
     SketchML(),
     SketchML(6),
     PolyFit(),
     PolyFit(3, 2),
     DoubleExpFit(),
     HalfPrecision(),
+    Deflate(HalfPrecision(), 1),
 ]
 STAGES = [*SPARSIFIERS, *INDEX_CODECS, *VALUE_CODECS]
-BUILT_IN_INDEX, BUILT_IN_VALUE = INDEX_CODECS[:-1], VALUE_CODECS[:-1]
+BUILT_IN_INDEX, BUILT_IN_VALUE = INDEX_CODECS[:-1], VALUE_CODECS[:-2]
 
 
 def kind_of(stage):
@@ -165,6 +175,8 @@ BAD_ARGUMENTS = [
     *((QSGD, "norm", norm) for norm in ("L2", "l1", 2, None, ["max"])),
     *((BloomFilter, "fpr", fpr) for fpr in (0, 1, -0.1, 1e-10, 0.9999, math.nan, "0.1", None, True)),
     *((BloomFilter, "policy", policy) for policy in ("P2", "p3", "", 2, None, ["p0"])),
+    *((ThreeLC, "multiplier", multiplier) for multiplier in (0.99, 2, 1.99999999, -1, math.nan, "1", None, True, 1j)),
+    *((Deflate, "value", stage) for stage in ("float64", "rice", 6, None, QSGD, Rice(), Deflate(), "deflate", serialize(Deflate()))),
     *((Deflate, "level", level) for level in (0, 10, -1, 6.0, "6", None, True)),
     *((PolyFit, "degree", degree) for degree in (0, 16, -1, 5.0, "5", None, True)),
     *((PolyFit, "pieces", pieces) for pieces in (0, 65, -1, 2.0, "2", True)),
@@ -471,7 +483,7 @@ def test_the_fused_decoder_and_the_methods_of_the_stages_agree_to_the_bit(index,
         np.testing.assert_array_equal(tf.reshape(fused, [-1]), each)
 
 
-@pytest.mark.parametrize("value", [HalfPrecision(), Float32(), QSGD(8)], ids=repr)
+@pytest.mark.parametrize("value", [HalfPrecision(), Deflate(HalfPrecision()), Float32(), QSGD(8)], ids=repr)
 @pytest.mark.parametrize("index", [WholeIndices(), Rice()], ids=repr)
 @pytest.mark.parametrize("sparsifier", [EveryNth(5), TopK(0.2)], ids=repr)
 @pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])

@@ -1,6 +1,7 @@
 """Bytes against the volume targets: all that is sent is counted, headers, tables and dense small gradients too."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from deepreduce_tf import (
     Bitmap,
     BloomFilter,
     DeepReduce,
+    Deflate,
     DeltaHuffman,
     DoubleExpFit,
     EliasFano,
@@ -27,6 +29,8 @@ from deepreduce_tf import (
     Rice,
     RunLength,
     SketchML,
+    TernGrad,
+    ThreeLC,
     TopK,
     ops,
 )
@@ -339,24 +343,48 @@ VALUE_OPTIONS = [
     *(("sketch_ml", {"bits": bits}) for bits in range(2, 9)),
     *(("poly_fit", {"degree": degree, "pieces": pieces}) for degree in (1, 5, 15) for pieces in (0, 1, 64)),
     ("double_exp_fit", {}),
-    *(("deflate", {"level": level, "shuffle": shuffle}) for level in (1, 6, 9) for shuffle in (True, False)),
+    *(("tern_grad", {"contraction": contraction}) for contraction in (True, False)),
+    *(("natural", {}), ("three_lc", {}), ("three_lc", {"multiplier": 1.9})),
 ]
+DEFLATED = [
+    *(Deflate(level=level, shuffle=shuffle) for level in (1, 6, 9) for shuffle in (True, False)),
+    *map(Deflate, ("float16", "b_float16", QSGD(4), "tern_grad", "natural", "three_lc")),
+]
+ENCODERS = {
+    **{f"{name} {options}": (name, partial(ops.codec(name)[0], **options)) for name, options in VALUE_OPTIONS},
+    **{repr(codec): ("deflate", codec.encode) for codec in DEFLATED},
+}
 
 
-@pytest.mark.parametrize(("codec", "options"), VALUE_OPTIONS, ids=str)
-def test_no_value_codec_expands_any_values(codec, options):
+@pytest.mark.parametrize("name", ENCODERS)
+def test_no_value_codec_expands_any_values(name):
     with np.errstate(over="ignore"):
         segments = [np.asarray(each).astype("float32") for each in values()]
     counts = [len(each) for each in segments]
-    encode, decode = ops.codec(codec)
-    code, code_splits, decoded = encode(np.concatenate(segments), np.cumsum([0, *counts]), 7, 8, **options)
+    codec, encode = ENCODERS[name]
+    _, decode = ops.codec(codec)
+    code, code_splits, decoded = encode(np.concatenate(segments), np.cumsum([0, *counts]), 7, 8)
     for length, count in zip(np.diff(code_splits), counts, strict=True):
         assert length <= 4 * count
     np.testing.assert_array_equal(np.asarray(decode(code, code_splits, counts)).view("uint32"), decoded.numpy().view("uint32"))
 
 
 @pytest.mark.parametrize(
-    "value", [Float32(), QSGD(2), QSGD(8), LogQuantizer(2), LogQuantizer(8), PolyFit(), DoubleExpFit(), SketchML(2), SketchML(8)], ids=repr
+    "value",
+    [
+        Float32(),
+        QSGD(2),
+        QSGD(8),
+        LogQuantizer(2),
+        LogQuantizer(8),
+        TernGrad(),
+        ThreeLC(),
+        PolyFit(),
+        DoubleExpFit(),
+        SketchML(2),
+        SketchML(8),
+    ],
+    ids=repr,
 )
 @pytest.mark.parametrize(
     "index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), Huffman(), DeltaHuffman()], ids=repr
@@ -403,3 +431,10 @@ def test_a_bloom_filter_beside_32_bit_indices_and_beside_rice():
 def test_random_places_cost_no_bytes():
     payload = DeepReduce(RandomK(0.01), value=Float32()).encode(bucket_of([np.ones(36864)])).payload
     assert 8 * payload.shape[0] <= HEADER + ROW + 4 * 369 + PADDING
+
+
+def test_dense_ternary_values_cost_no_bytes_for_places_and_few_for_runs_of_zeros():
+    compression = DeepReduce(TopK(1.0), value=ThreeLC())
+    for gradient, most in ((normal(np.random.default_rng(6), 36864), 36864 / 5), (np.eye(1, 36864, 17), 36864 / 70)):
+        payload = compression.encode(bucket_of([gradient])).payload
+        assert 8 * payload.shape[0] <= HEADER + ROW + 4 + math.ceil(most) + 3 + PADDING

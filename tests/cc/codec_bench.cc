@@ -71,12 +71,13 @@ void BenchBloomFilter(int64_t size, double density, double rate) {
               decode_p0 / n, encode_p2 / n, decode_p2 / n, ok ? "" : "  REFUSED");
 }
 
-void BenchValues(uint8_t id, int bits, bool l2) {
+void BenchValues(uint8_t id, int bits, bool l2, uint8_t inner = 1) {
   const ValueCodec& codec = FindValue(id);
   ValueOptions options;
   options.bits = bits;
   options.l2_norm = l2;
   options.level = 1;
+  options.inner = inner;
   options.deflate = Zlib();
   Values values = NormalValues(2500000, 3);
   const double n = static_cast<double>(values.size());
@@ -92,6 +93,7 @@ void BenchValues(uint8_t id, int bits, bool l2) {
     error += std::pow(values[i] - decoded[i], 2);
     norm += std::pow(values[i], 2);
   }
+  if (id == 6) std::printf("%-12s > ", FindValue(inner).name);
   std::printf("%-12s %d bits%s  %7.3f bits/value  relative error %.5f  encode %6.2f  decode %5.2f ns/value%s\n", codec.name, bits,
               l2 ? " l2" : "   ", 8.0 * static_cast<double>(length) / n, std::sqrt(error / norm), encode / n, decode / n,
               ok ? "" : "  REFUSED");
@@ -118,5 +120,6 @@ int main() {
     BenchValues(5, bits, false);
     BenchValues(9, bits, false);
   }
-  for (uint8_t id : {6, 7, 8}) BenchValues(id, 8, false);
+  for (uint8_t id : {7, 8, 9, 10, 11, 12}) BenchValues(id, 8, false);
+  for (uint8_t inner : {1, 4, 12}) BenchValues(6, 4, false, inner);
 }

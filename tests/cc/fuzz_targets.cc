@@ -121,11 +121,14 @@ void RunValues(Span<const uint8_t> input) {
 template <uint8_t kId>
 std::vector<Bytes> ValueSeeds() {
   std::vector<Bytes> seeds;
+  constexpr uint8_t kInner[] = {4, 2, 3, 10, 11, 12, 1};  // for 2 to 8 bits
   for (size_t n : {0, 1, 5, 40, 300, 513, 900}) {
     for (int bits = 2; bits <= 8; ++bits) {
       ValueOptions options;
       options.bits = bits;
       options.degree = 2 * bits - 3;
+      options.multiplier = 1.0f + static_cast<float>(8 - bits) / 7;
+      options.inner = kInner[bits - 2];
       options.shuffle = options.l2_norm = bits % 2 == 0;
       options.deflate = Zlib();
       Values values = NormalValues(n, n), decoded;
@@ -140,17 +143,50 @@ std::vector<Bytes> ValueSeeds() {
   return seeds;
 }
 
+// The code of an application's codec behind Deflate.
+void RunInflate(Span<const uint8_t> input) {
+  const size_t n = Take<uint16_t>(&input);
+  Bytes code = Copy(input);
+  if (!code.empty()) code[0] = kApplicationId;
+  ValueOptions options;
+  options.deflate = Zlib();
+  options.inner = kApplicationId;
+  Bytes inner(std::max(code.size(), MostApplicationBytes(n)));
+  size_t length = 0;
+  if (options.deflate == nullptr || !InflateApplicationCode(options, code, n, inner, &length).ok()) return;
+  Require(length <= inner.size(), "what is inflated stays in its room");
+  if (length == 0) return;
+  Bytes again(kDeflateHead + length), back(inner.size());
+  again.resize(DeflateCode(options, {inner.data(), length}, n, again.data()));
+  Require(InflateApplicationCode(options, again, n, back, &length).ok() && back.size() == inner.size() &&
+              std::memcmp(back.data(), inner.data(), length) == 0,
+          "what was inflated comes back");
+}
+
 const FuzzRegistration kRegistrations[] = {
-    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),           FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
-    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),           FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
-    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),       FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
-    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),          FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
-    FuzzRegistration({"bloom_filter", RunBloomFilter, BloomFilterSeeds}), FuzzRegistration({"adaptive", RunIndices<9>, IndexSeeds<9>}),
-    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),           FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
-    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),          FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
-    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),     FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
-    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),         FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
+    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),
+    FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
+    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),
+    FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
+    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),
+    FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
+    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),
+    FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
+    FuzzRegistration({"bloom_filter", RunBloomFilter, BloomFilterSeeds}),
+    FuzzRegistration({"adaptive", RunIndices<9>, IndexSeeds<9>}),
+    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),
+    FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
+    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),
+    FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
+    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),
+    FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
+    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),
+    FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
     FuzzRegistration({"double_exp_fit", RunValues<8>, ValueSeeds<8>}),
+    FuzzRegistration({"tern_grad", RunValues<10>, ValueSeeds<10>}),
+    FuzzRegistration({"natural", RunValues<11>, ValueSeeds<11>}),
+    FuzzRegistration({"three_lc", RunValues<12>, ValueSeeds<12>}),
+    FuzzRegistration({"inflate", RunInflate, ValueSeeds<6>}),
 };
 
 }  // namespace

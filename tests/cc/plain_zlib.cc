@@ -19,10 +19,12 @@ size_t Deflate(Span<const uint8_t> bytes, int level, Span<uint8_t> out) {
   return compress2(out.data, &length, bytes.data, bytes.size, level) == 0 ? length : kNotShorter;
 }
 
-bool Inflate(Span<const uint8_t> stream, Span<uint8_t> out) {
-  unsigned long length = out.size;
+bool Inflate(Span<const uint8_t> stream, Span<uint8_t> out, size_t* length) {
+  unsigned long produced = out.size;
   unsigned long read = stream.size;
-  return uncompress2(out.data, &length, stream.data, &read) == 0 && length == out.size && read == stream.size;
+  const bool whole = uncompress2(out.data, &produced, stream.data, &read) == 0 && read == stream.size;
+  *length = produced;
+  return whole;
 }
 
 const DeflateFunctions* Load() {

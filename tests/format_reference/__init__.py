@@ -11,6 +11,10 @@ from format_reference.canonical_code import *  # noqa: F403
 from format_reference.frame import *  # noqa: F403
 from format_reference.huffman_gaps import *  # noqa: F403
 from format_reference.index_codes import *  # noqa: F403
+from format_reference.natural import *  # noqa: F403
 from format_reference.sketch_ml import *  # noqa: F403
 from format_reference.sorted_curve import *  # noqa: F403
+from format_reference.tern_grad import *  # noqa: F403
+from format_reference.three_lc import *  # noqa: F403
+from format_reference.trits import *  # noqa: F403
 from format_reference.value_codes import *  # noqa: F403

@@ -32,7 +32,7 @@ INDEX_CODECS = (SEEDED, FIXED_WIDTH, BITMAP, RICE, ELIAS_FANO, RUN_LENGTH, HUFFM
 def encode_index(
     codec: int, size: int, indices: np.ndarray, seed: int = 0, step: int = 0, segment: int = 0, rows: int = 1, columns: int = 1
 ) -> bytes:
-    """The one code of a support under a lossless codec: its own form where that is shorter, otherwise raw. Rows and columns are for Adaptive."""
+    """The one code of a support under a lossless codec: its own form where that is shorter, otherwise raw; `rows`, `columns`: Adaptive."""
     indices = np.asarray(indices, np.int64)
     count = len(indices)
     if count in (0, size):

@@ -19,13 +19,31 @@ from format_reference.bits import (
     unpack_bits,
     without_sign,
 )
+from format_reference.natural import decode_natural, encode_natural
 from format_reference.sketch_ml import decode_sketch_ml, encode_sketch_ml
 from format_reference.sorted_curve import decode_double_exp_fit, decode_poly_fit, encode_double_exp_fit, encode_poly_fit
+from format_reference.tern_grad import decode_tern_grad, encode_tern_grad
+from format_reference.three_lc import decode_three_lc, encode_three_lc
 
 FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, POLY_FIT, DOUBLE_EXP_FIT = 1, 2, 3, 4, 5, 6, 7, 8
 SKETCH_ML = 9
+TERN_GRAD, NATURAL, THREE_LC = 10, 11, 12
 APPLICATION = 255
-VALUE_CODECS = (FLOAT32, FLOAT16, BFLOAT16, QSGD, LOG_QUANTIZER, DEFLATE, SKETCH_ML, POLY_FIT, DOUBLE_EXP_FIT, APPLICATION)
+VALUE_CODECS = (
+    FLOAT32,
+    FLOAT16,
+    BFLOAT16,
+    QSGD,
+    LOG_QUANTIZER,
+    DEFLATE,
+    SKETCH_ML,
+    POLY_FIT,
+    DOUBLE_EXP_FIT,
+    TERN_GRAD,
+    NATURAL,
+    THREE_LC,
+    APPLICATION,
+)
 
 SMALLEST_SCALE = np.float32(2.0**-100)
 SCALE_GROUP = 512
@@ -34,23 +52,14 @@ SCALE_GROUP = 512
 def encode_value(codec: int, values: np.ndarray, **options) -> bytes:
     """The codec's own form where that is shorter and the values are finite, otherwise raw.
 
-    Options: `bits` and `noise` for QSGD, `bits` for LogQuantizer and SketchML, `stride` for Deflate, `degree` and `pieces` for PolyFit.
+    Options: `bits` and `noise` for QSGD, `noise` for TernGrad and Natural, `bits` for LogQuantizer and SketchML, `multiplier` for ThreeLC,
+    `degree` and `pieces` for PolyFit, `inner`, `shuffled` and those of the inner codec for Deflate.
     """
     values = np.asarray(values, np.float32)
     raw = raw_values(values)
     if len(values) == 0 or not np.isfinite(values).all():
         return raw
-    encoders = {
-        FLOAT16: encode_float16,
-        BFLOAT16: encode_bfloat16,
-        QSGD: encode_qsgd,
-        LOG_QUANTIZER: encode_log,
-        DEFLATE: encode_deflate,
-        SKETCH_ML: encode_sketch_ml,
-        POLY_FIT: encode_poly_fit,
-        DOUBLE_EXP_FIT: encode_double_exp_fit,
-    }
-    coded = encoders[codec](values, **options) if codec in encoders else raw
+    coded = ENCODERS[codec](values, **options) if codec in ENCODERS else raw
     return coded if len(coded) < len(raw) else raw
 
 
@@ -60,17 +69,7 @@ def decode_value(codec: int, number: int, code: bytes) -> np.ndarray:
     if len(code) == 4 * number:
         return floats(code)
     require(codec != FLOAT32 and len(code) > 0, "value code length")
-    decoders = {
-        FLOAT16: decode_float16,
-        BFLOAT16: decode_bfloat16,
-        QSGD: decode_qsgd,
-        LOG_QUANTIZER: decode_log,
-        DEFLATE: decode_deflate,
-        SKETCH_ML: decode_sketch_ml,
-        POLY_FIT: decode_poly_fit,
-        DOUBLE_EXP_FIT: decode_double_exp_fit,
-    }
-    return finite(decoders[codec](number, code))
+    return finite(DECODERS[codec](number, code))
 
 
 def encode_float16(values: np.ndarray) -> bytes:
@@ -219,20 +218,65 @@ def unshuffle(shuffled: bytes, stride: int) -> bytes:
     return np.frombuffer(shuffled, np.uint8).reshape(stride, -1).T.tobytes()
 
 
-def encode_deflate(values: np.ndarray, stride: int = 4) -> bytes:
-    return bytes([FLOAT32, stride]) + zlib.compress(shuffle(raw_values(values), stride), 9)
+def number_bytes(inner: int, length: int, number: int) -> int:
+    """The stride of an inner code's own numbers."""
+    return 4 if length == 4 * number else 2 if inner in (FLOAT16, BFLOAT16) else 1
+
+
+def encode_deflate(values: np.ndarray, inner: int = FLOAT32, shuffled: bool = True, **options) -> bytes:
+    code = encode_value(inner, values, **options)
+    stride = number_bytes(inner, len(code), len(values)) if shuffled else 1
+    stream = zlib.compress(shuffle(code, stride), 9)
+    return bytes([inner, stride]) + stream if len(stream) < len(code) else bytes([inner, 0]) + code
+
+
+def inflate(stream: bytes, most: int) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        content = inflater.decompress(stream, most + 1)
+    except zlib.error as error:
+        raise FormatError("zlib stream") from error
+    require(len(content) <= most, "length of the deflated content")
+    require(inflater.eof, "zlib stream")
+    require(inflater.unused_data == b"", "bytes after the zlib stream")
+    return content
 
 
 def decode_deflate(number: int, code: bytes) -> np.ndarray:
     require(len(code) > 2, "value code length")
-    require(code[0] == FLOAT32, "codec under deflate")
-    require(code[1] in (1, 4), "stride of the byte shuffle")
-    inflater = zlib.decompressobj()
-    try:
-        content = inflater.decompress(code[2:], 4 * number + 1)
-    except zlib.error as error:
-        raise FormatError("zlib stream") from error
-    require(len(content) == 4 * number, "length of the deflated content")
-    require(inflater.eof, "zlib stream")
-    require(inflater.unused_data == b"", "bytes after the zlib stream")
-    return floats(unshuffle(content, code[1]))
+    inner, stride = code[:2]
+    require(inner in VALUE_CODECS and inner not in (DEFLATE, APPLICATION), "codec under deflate")
+    require(stride in (0, 1, 2, 4), "stride of the byte shuffle")
+    if stride == 0:
+        return decode_value(inner, number, code[2:])
+    content = inflate(code[2:], 4 * number)
+    require(stride in (1, number_bytes(inner, len(content), number)), "stride of the byte shuffle")
+    return decode_value(inner, number, unshuffle(content, stride))
+
+
+ENCODERS = {
+    FLOAT16: encode_float16,
+    BFLOAT16: encode_bfloat16,
+    QSGD: encode_qsgd,
+    LOG_QUANTIZER: encode_log,
+    DEFLATE: encode_deflate,
+    POLY_FIT: encode_poly_fit,
+    DOUBLE_EXP_FIT: encode_double_exp_fit,
+    SKETCH_ML: encode_sketch_ml,
+    TERN_GRAD: encode_tern_grad,
+    NATURAL: encode_natural,
+    THREE_LC: encode_three_lc,
+}
+DECODERS = {
+    FLOAT16: decode_float16,
+    BFLOAT16: decode_bfloat16,
+    QSGD: decode_qsgd,
+    LOG_QUANTIZER: decode_log,
+    DEFLATE: decode_deflate,
+    POLY_FIT: decode_poly_fit,
+    DOUBLE_EXP_FIT: decode_double_exp_fit,
+    SKETCH_ML: decode_sketch_ml,
+    TERN_GRAD: decode_tern_grad,
+    NATURAL: decode_natural,
+    THREE_LC: decode_three_lc,
+}

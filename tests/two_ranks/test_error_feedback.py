@@ -27,12 +27,15 @@ from deepreduce_tf import (
     Float32,
     Huffman,
     LogQuantizer,
+    Natural,
     Nonzero,
     PolyFit,
     RandomK,
     Rice,
     RunLength,
     SketchML,
+    TernGrad,
+    ThreeLC,
     Threshold,
     TopK,
 )
@@ -236,31 +239,36 @@ VALUES = [
     Float32(),
     Float16(),
     BFloat16(),
-    Deflate(level=1),
     LogQuantizer(bits=8),
     LogQuantizer(bits=2),
-    SketchML(bits=4),
-    SketchML(bits=2),
+    *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
     PolyFit(),
     DoubleExpFit(),
-    *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
+    SketchML(bits=2),
+    TernGrad(),
+    Natural(),
+    ThreeLC(),
+    ThreeLC(multiplier=1.75),
+    *(Deflate(value, level=1) for value in (Float32(), QSGD(bits=4), ThreeLC())),
 ]
-PAIRS = [
-    *itertools.product(
-        [TopK(0.1), TopK(0.01)], [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), Huffman(), DeltaHuffman()]
-    ),
-    *((TopK(0.1), BloomFilter(0.02, policy)) for policy in ("p1", "p2", "leftmost")),
-    *itertools.product([RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()], [Rice()]),
+INDICES = [FixedWidth(), Bitmap(), EliasFano(), RunLength(), Huffman(), DeltaHuffman(), Adaptive()]
+SPARSIFIERS = [TopK(1.0), TopK(0.1), TopK(0.01), RandomK(0.1), RandomK(0.01), Threshold(2.0), Nonzero()]
+# A value codec does not see which lossless index codec stands beside it, so few of them stand for all.
+FEW_VALUES = [Float32(), LogQuantizer(bits=2), QSGD(bits=2, norm="l2")]
+STAGES = [
+    *((sparsifier, Rice(), VALUES) for sparsifier in SPARSIFIERS),
+    *((sparsifier, index, FEW_VALUES) for sparsifier, index in itertools.product([TopK(0.1), TopK(0.01)], INDICES)),
+    *((TopK(0.1), BloomFilter(0.02, policy), FEW_VALUES) for policy in ("p0", "p1", "p2", "leftmost")),
 ]
 
 
-@pytest.mark.parametrize(("sparsifier", "index"), PAIRS, ids=repr)
-def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, index, assert_equal_on_both_ranks):
-    compressions = [DeepReduce(sparsifier, index, value, min_size=0) for value in VALUES]
+@pytest.mark.parametrize(("sparsifier", "index", "values"), STAGES, ids=repr)
+def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_200_steps_of_noise(sparsifier, index, values, assert_equal_on_both_ranks):
+    compressions = [DeepReduce(sparsifier, index, value, min_size=0) for value in values]
     variables = [tf.Variable(tf.zeros(shape)) for shape in SHAPES[:4]]
     bits, *sums = run_noise(compressions, variables)
     assert_equal_on_both_ranks(bits)
     for compression, ratio in assert_nothing_is_lost(compressions, *sums):
-        # Rounding to one level is no contraction of what RandomK keeps.
-        if sparsifier == TopK(0.1) or (sparsifier == RandomK(0.1) and compression.value != QSGD(2, "l2")):
-            assert ratio < 10, compression
+        # Rounding to one level is no contraction of what RandomK keeps, and to a scale near twice the largest value a slow one.
+        if sparsifier in (TopK(0.1), TopK(1.0)) or (sparsifier == RandomK(0.1) and compression.value != QSGD(2, "l2")):
+            assert ratio < (20 if compression.value == ThreeLC(1.75) else 10), compression

@@ -29,6 +29,7 @@ from deepreduce_tf import (
     RunLength,
     SketchML,
     Sparsifier,
+    ThreeLC,
     Threshold,
     TopK,
     ValueCodec,
@@ -94,7 +95,7 @@ def test_nothing_but_none_exchanges_nothing(call):
 
 @pytest.mark.parametrize("ratio", [1e-6, 1.0])
 @pytest.mark.parametrize("sparsifier", [TopK, RandomK])
-@pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), Deflate(), PolyFit(), DoubleExpFit()], ids=repr)
+@pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), ThreeLC(), Deflate(QSGD()), PolyFit(), DoubleExpFit()], ids=repr)
 def test_scalars_empty_tensors_and_few_elements_keep_their_shape(sparsifier, ratio, value):
     shapes = [(), (0,), (1,), (2,), (3,), (4, 0, 2), (1, 1, 1), (2, 3)]
     gradients = [tf.fill(shape, MINE) for shape in shapes]
@@ -279,7 +280,9 @@ def test_what_is_not_finite_in_a_small_gradient_reaches_both_ranks(call):
 @pytest.mark.parametrize(
     "index", [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), BloomFilter(), Huffman(), DeltaHuffman()], ids=repr
 )
-@pytest.mark.parametrize("value", [Float32(), QSGD(), LogQuantizer(), Deflate(), PolyFit(), DoubleExpFit(), SketchML()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [Float32(), QSGD(), LogQuantizer(), ThreeLC(), Deflate(QSGD()), PolyFit(), DoubleExpFit(), SketchML()], ids=repr
+)
 @pytest.mark.parametrize("sparsifier", [TopK(0.1), RandomK(0.1), Threshold(1.0), Nonzero()], ids=repr)
 def test_a_rank_may_have_only_zeros_and_keep_nothing(sparsifier, index, value):
     gradients = [tf.fill([200], 2.0 * (1 - RANK)), tf.zeros([300])]

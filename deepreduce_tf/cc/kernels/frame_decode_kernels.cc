@@ -99,7 +99,7 @@ class SegmentDecoder {
       return absl::InvalidArgumentError(
           absl::StrCat("no built-in codecs with these ids. Received: index_codec=", index_codec, ", value_codec=", value_codec));
     }
-    return value_codec == 6 ? FindZlibNg(&options_.deflate) : absl::OkStatus();
+    return value_codec == kDeflateId ? FindZlibNg(&options_.deflate) : absl::OkStatus();
   }
 
   template <class Frames>

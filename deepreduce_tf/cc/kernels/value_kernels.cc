@@ -1,4 +1,4 @@
-// Value codecs as ops: one kernel class, one registration per codec of cc/lib.
+// Value codecs as ops: one kernel class, one registration per codec of cc/lib. Deflate's encoder: deflate_kernels.cc.
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
 #include "deepreduce_tf/cc/lib/curve_pieces.h"  // kMostDegree, kMostPieces
@@ -23,23 +23,21 @@ void ReadOptions(OpKernelConstruction* context, ValueOptions* options) {
     options->l2_norm = norm == "l2";
   }
   if (context->HasAttr("contraction")) OP_REQUIRES_OK(context, context->GetAttr("contraction", &options->contraction));
-  if (context->HasAttr("shuffle")) OP_REQUIRES_OK(context, context->GetAttr("shuffle", &options->shuffle));
   if (context->HasAttr("degree")) OP_REQUIRES_OK(context, context->GetAttr("degree", &options->degree));
   OP_REQUIRES(context, options->degree >= 1 && options->degree <= kMostDegree,
               absl::InvalidArgumentError(absl::StrCat("`degree` must be 1 to ", kMostDegree, ". Received: degree=", options->degree)));
   if (context->HasAttr("pieces")) OP_REQUIRES_OK(context, context->GetAttr("pieces", &options->pieces));
   OP_REQUIRES(context, options->pieces >= 0 && options->pieces <= kMostPieces,
               absl::InvalidArgumentError(absl::StrCat("`pieces` must be 0 to ", kMostPieces, ". Received: pieces=", options->pieces)));
-  if (context->HasAttr("level")) OP_REQUIRES_OK(context, context->GetAttr("level", &options->level));
+  if (context->HasAttr("multiplier")) OP_REQUIRES_OK(context, context->GetAttr("multiplier", &options->multiplier));
+  OP_REQUIRES(context, options->multiplier >= 1 && options->multiplier < 2,
+              absl::InvalidArgumentError(absl::StrCat("`multiplier` must be in [1, 2). Received: multiplier=", options->multiplier)));
 }
 
 template <int kCodec>
 class ValueEncodeOp : public tensorflow::OpKernel {
  public:
-  explicit ValueEncodeOp(OpKernelConstruction* context) : OpKernel(context) {
-    ReadOptions(context, &options_);
-    if (kCodec == 6) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
-  }
+  explicit ValueEncodeOp(OpKernelConstruction* context) : OpKernel(context) { ReadOptions(context, &options_); }
 
   void Compute(OpKernelContext* context) override {
     const Tensor *values, *splits, *seed, *step;
@@ -84,7 +82,7 @@ template <int kCodec>
 class ValueDecodeOp : public tensorflow::OpKernel {
  public:
   explicit ValueDecodeOp(OpKernelConstruction* context) : OpKernel(context) {
-    if (kCodec == 6) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
+    if (kCodec == kDeflateId) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -124,19 +122,24 @@ class ValueDecodeOp : public tensorflow::OpKernel {
   ValueOptions options_;
 };
 
+#define DEEPREDUCE_REGISTER_DECODER(name, id) \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), ValueDecodeOp<id>)
 #define DEEPREDUCE_REGISTER_VALUE_CODEC(name, id)                                                               \
   REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), ValueEncodeOp<id>); \
-  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), ValueDecodeOp<id>)
+  DEEPREDUCE_REGISTER_DECODER(name, id)
 
 DEEPREDUCE_REGISTER_VALUE_CODEC("Float32", 1);
 DEEPREDUCE_REGISTER_VALUE_CODEC("Float16", 2);
 DEEPREDUCE_REGISTER_VALUE_CODEC("BFloat16", 3);
 DEEPREDUCE_REGISTER_VALUE_CODEC("QSGD", 4);
 DEEPREDUCE_REGISTER_VALUE_CODEC("LogQuantizer", 5);
-DEEPREDUCE_REGISTER_VALUE_CODEC("Deflate", 6);
-DEEPREDUCE_REGISTER_VALUE_CODEC("SketchML", 9);
+DEEPREDUCE_REGISTER_DECODER("Deflate", kDeflateId);
 DEEPREDUCE_REGISTER_VALUE_CODEC("PolyFit", 7);
 DEEPREDUCE_REGISTER_VALUE_CODEC("DoubleExpFit", 8);
+DEEPREDUCE_REGISTER_VALUE_CODEC("SketchML", 9);
+DEEPREDUCE_REGISTER_VALUE_CODEC("TernGrad", 10);
+DEEPREDUCE_REGISTER_VALUE_CODEC("Natural", 11);
+DEEPREDUCE_REGISTER_VALUE_CODEC("ThreeLC", 12);
 
 }  // namespace
 }  // namespace deepreduce

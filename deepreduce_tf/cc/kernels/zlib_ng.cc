@@ -58,11 +58,12 @@ size_t Deflate(Span<const uint8_t> bytes, int level, Span<uint8_t> out) {
   return whole ? length : kNotShorter;
 }
 
-bool Inflate(Span<const uint8_t> bytes, Span<uint8_t> out) {
+bool Inflate(Span<const uint8_t> bytes, Span<uint8_t> out, size_t* length) {
   if (!FitsStream(bytes.size, out.size)) return false;
   zng_stream stream = Stream(bytes, out);
   if (zng_inflateInit2(&stream, kWindowBits) != kOk) return false;
-  const bool whole = zng_inflate(&stream, kFinish) == kStreamEnd && stream.avail_in == 0 && stream.avail_out == 0;
+  const bool whole = zng_inflate(&stream, kFinish) == kStreamEnd && stream.avail_in == 0;
+  *length = stream.total_out;
   zng_inflateEnd(&stream);
   return whole;
 }

@@ -35,7 +35,7 @@ constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeS
 
 const IndexCodec* FindIndexCodec(uint8_t id) {
   for (const IndexCodec* codec :
-       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kAdaptive, &kBloomFilter, &kHuffman, &kDeltaHuffman}) {
+       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kHuffman, &kDeltaHuffman, &kBloomFilter, &kAdaptive}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

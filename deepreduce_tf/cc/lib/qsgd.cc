@@ -46,11 +46,13 @@ float Shrinkage(const ValueOptions& options) {
 // Whether to round to nearest: an error no larger than the value, where noise between few levels could exceed the values.
 bool RoundsToNearest(const ValueOptions& options) { return options.contraction && !options.l2_norm && options.bits <= 3; }
 
-// 32 random bits a value, or one half each. Blocks are even, so a pair never straddles two.
-void MakeNoise(const ValueOptions& options, size_t first, uint64_t* noise) {
-  constexpr uint64_t kHalves = 0x8000000080000000ull;
-  const bool nearest = RoundsToNearest(options);
-  for (size_t i = 0; i < kBlock / 2; ++i) noise[i] = nearest ? kHalves : RandomBits(options.noise_key, first / 2 + i);
+// 32 random bits a value, or one half each.
+void MakeNoise(const ValueOptions& options, size_t first, uint32_t (&noise)[kBlock]) {
+  if (RoundsToNearest(options)) {
+    std::fill_n(noise, kBlock, 0x80000000u);
+  } else {
+    RandomWords(options.noise_key, first, noise);
+  }
 }
 
 // Level = |v| / step, rounded up with a probability of the fraction. Fixed point with 23 bits, so rounding is exact.
@@ -85,7 +87,6 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
   if (length >= code.size) return kNotShorter;
   code[0] = static_cast<uint8_t>(grid.bits | (options.l2_norm ? kL2 : 0));
   const float shrinkage = Shrinkage(options);
-  uint64_t pairs[kBlock / 2];
   uint32_t noise[kBlock];
   uint8_t levels[kBlock];
   for (size_t first = 0; first < values.size; first += kBlock) {
@@ -98,8 +99,7 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
       scale = 0;
       std::fill_n(levels, n, uint8_t{0});
     } else {
-      MakeNoise(options, first, pairs);
-      std::memcpy(noise, pairs, sizeof noise);
+      MakeNoise(options, first, noise);
       Quantize(block, grid, grid.Step(norm), noise, levels);
     }
     StoreFloat(scale, code.data + 1 + first / kBlock * sizeof scale);

@@ -2,7 +2,9 @@
 #ifndef DEEPREDUCE_LIB_RANDOM_H_
 #define DEEPREDUCE_LIB_RANDOM_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace deepreduce {
 
@@ -20,6 +22,15 @@ inline uint64_t RandomBits(uint64_t key, uint64_t position) { return Mix(key + (
 
 // A draw as a number below `end`.
 inline uint64_t ScaleTo(uint64_t draw, uint64_t end) { return static_cast<uint64_t>((static_cast<unsigned __int128>(draw) * end) >> 64); }
+
+// Draws of 32 bits from number `first` on, two from each of 64. `first` and N are even, so a pair never straddles two calls.
+template <size_t N>
+void RandomWords(uint64_t key, size_t first, uint32_t (&words)[N]) {
+  static_assert(N % 2 == 0, "pairs");
+  uint64_t pairs[N / 2];
+  for (size_t i = 0; i < N / 2; ++i) pairs[i] = RandomBits(key, first / 2 + i);
+  std::memcpy(words, pairs, sizeof words);
+}
 
 // The stream of one segment at one step: docs/format.md, "Seeded support".
 inline uint64_t StreamKey(uint64_t seed, uint64_t step, uint64_t segment) {

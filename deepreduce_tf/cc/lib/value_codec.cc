@@ -9,9 +9,12 @@
 #include "float16.h"
 #include "float_bits.h"
 #include "log_quantizer.h"
+#include "natural.h"
 #include "poly_fit.h"
 #include "qsgd.h"
 #include "sketch_ml.h"
+#include "tern_grad.h"
+#include "three_lc.h"
 
 namespace deepreduce {
 namespace {
@@ -28,8 +31,8 @@ constexpr ValueCodec kFloat32 = {1, "Float32", EncodeFloat32, DecodeFloat32};
 }  // namespace
 
 const ValueCodec* FindValueCodec(uint8_t id) {
-  for (const ValueCodec* codec :
-       {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kPolyFit, &kDoubleExpFit, &kSketchML}) {
+  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kPolyFit, &kDoubleExpFit,
+                                  &kSketchML, &kTernGrad, &kNatural, &kThreeLC}) {
     if (codec->id == id) return codec;
   }
   return nullptr;

@@ -15,16 +15,19 @@ struct DeflateFunctions;  // deflate.h
 
 // Everything that may be set about a value codec; each reads what concerns it.
 struct ValueOptions {
-  int bits = 8;            // QSGD, LogQuantizer, SketchML: 2 to 8
-  bool l2_norm = false;    // QSGD
-  bool shuffle = true;     // Deflate
-  int level = 6;           // Deflate: 1 to 9
-  int degree = 5;          // PolyFit: 1 to 15
-  int pieces = 0;          // PolyFit: 1 to 64, or 0 by its own rule
-  uint64_t noise_key = 0;  // QSGD: stochastic rounding; differs by seed, step, rank and segment (StreamKey of random.h)
+  int bits = 8;          // QSGD, LogQuantizer, SketchML: 2 to 8
+  bool l2_norm = false;  // QSGD
+  float multiplier = 1;  // ThreeLC: from 1, below 2
+  bool shuffle = true;   // Deflate
+  int level = 6;         // Deflate: 1 to 9
+  int degree = 5;        // PolyFit: 1 to 15
+  int pieces = 0;        // PolyFit: 1 to 64, or 0 by its own rule
+  uint8_t inner = 1;     // Deflate: id of the codec whose code is deflated
+  // QSGD, TernGrad, Natural: stochastic rounding; differs by seed, step, rank and segment (StreamKey of random.h)
+  uint64_t noise_key = 0;
   const DeflateFunctions* deflate = nullptr;
-  // QSGD at few bits, where rounding noise may exceed the values: shrink them (l2 norm) or round to nearest (max norm), as error feedback
-  // requires.
+  // Where rounding noise may exceed the values: shrink them (TernGrad; QSGD's l2 norm at few bits) or round to nearest (its max norm), as
+  // error feedback requires.
   bool contraction = false;
 };
 

@@ -63,7 +63,6 @@ DEEPREDUCE_VALUE_ENCODE_OP("QSGD").Attr("bits: int = 8").Attr("norm: {'max', 'l2
 DEEPREDUCE_VALUE_DECODE_OP("QSGD");
 DEEPREDUCE_VALUE_ENCODE_OP("LogQuantizer").Attr("bits: int = 8");
 DEEPREDUCE_VALUE_DECODE_OP("LogQuantizer");
-DEEPREDUCE_VALUE_ENCODE_OP("Deflate").Attr("level: int = 6").Attr("shuffle: bool = true");
 DEEPREDUCE_VALUE_DECODE_OP("Deflate");
 DEEPREDUCE_VALUE_ENCODE_OP("SketchML").Attr("bits: int = 4");
 DEEPREDUCE_VALUE_DECODE_OP("SketchML");
@@ -71,6 +70,65 @@ DEEPREDUCE_VALUE_ENCODE_OP("PolyFit").Attr("degree: int = 5").Attr("pieces: int 
 DEEPREDUCE_VALUE_DECODE_OP("PolyFit");
 DEEPREDUCE_VALUE_ENCODE_OP("DoubleExpFit");
 DEEPREDUCE_VALUE_DECODE_OP("DoubleExpFit");
+DEEPREDUCE_VALUE_ENCODE_OP("TernGrad").Attr("contraction: bool = false");
+DEEPREDUCE_VALUE_DECODE_OP("TernGrad");
+DEEPREDUCE_VALUE_ENCODE_OP("Natural");
+DEEPREDUCE_VALUE_DECODE_OP("Natural");
+DEEPREDUCE_VALUE_ENCODE_OP("ThreeLC").Attr("multiplier: float = 1.0");
+DEEPREDUCE_VALUE_DECODE_OP("ThreeLC");
+
+REGISTER_OP("DeepReduce>DeflateEncode")
+    .Input("values: float")
+    .Input("inner_decoded: float")
+    .Input("splits: int64")
+    .Input("inner_code: uint8")
+    .Input("inner_splits: int64")
+    .Attr("inner: int = 1")
+    .Attr("level: int = 6")
+    .Attr("shuffle: bool = true")
+    .Output("code: uint8")
+    .Output("code_splits: int64")
+    .Output("decoded: float")
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, c->input(2));
+      c->set_output(2, c->input(0));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(Deflates what another value codec wrote, by zlib-ng: docs/format.md, "Deflate".
+
+values: float32[total], what the inner codec was given.
+inner_decoded: float32[total], what receivers would see of the inner code.
+splits: int64[segments + 1].
+inner_code: uint8[bytes], the codes of all segments.
+inner_splits: int64[segments + 1].
+inner: id of the inner codec; 255 for one of the application, whose code is never replaced by raw values.
+level: effort, 1 to 9.
+shuffle: whether bytes of equal weight are brought together first, where the inner code is whole numbers of 2 or 4 bytes.
+code: uint8[bytes], the codes of all segments.
+code_splits: int64[segments + 1].
+decoded: float32[total], what receivers will see.
+)doc");
+
+REGISTER_OP("DeepReduce>Inflate")
+    .Input("code: uint8")
+    .Input("code_splits: int64")
+    .Input("counts: int64")
+    .Output("inner_code: uint8")
+    .Output("inner_splits: int64")
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, c->input(1));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(What DeflateEncode was given as the codes of an application's codec. Bytes that no encoder writes are a DataLoss error.
+
+code: uint8[bytes].
+code_splits: int64[segments + 1].
+counts: int64[segments], values of each segment; a deflated code of more than 1024 bytes and 16 for each value is refused.
+inner_code: uint8[bytes].
+inner_splits: int64[segments + 1].
+)doc");
 
 }  // namespace
 }  // namespace deepreduce

@@ -1,0 +1,134 @@
+// Deflate's encoder, behind the op of any value codec; and the way back to the code of an application's codec.
+#include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/kernels/zlib_ng.h"
+#include "deepreduce_tf/cc/lib/collect.h"
+#include "deepreduce_tf/cc/lib/value_codec.h"
+
+namespace deepreduce {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+class DeflateEncodeOp : public tensorflow::OpKernel {
+ public:
+  explicit DeflateEncodeOp(OpKernelConstruction* context) : OpKernel(context) {
+    int inner;
+    OP_REQUIRES_OK(context, context->GetAttr("inner", &inner));
+    const bool known = inner >= 0 && inner < kApplicationId && FindValueCodec(static_cast<uint8_t>(inner)) != nullptr;
+    OP_REQUIRES(context, inner == kApplicationId || (known && inner != kDeflateId),
+                absl::InvalidArgumentError(absl::StrCat("`inner` must be the id of another value codec. Received: inner=", inner)));
+    options_.inner = static_cast<uint8_t>(inner);
+    OP_REQUIRES_OK(context, context->GetAttr("level", &options_.level));
+    OP_REQUIRES(context, options_.level >= 1 && options_.level <= 9,
+                absl::InvalidArgumentError(absl::StrCat("`level` must be 1 to 9. Received: level=", options_.level)));
+    OP_REQUIRES_OK(context, context->GetAttr("shuffle", &options_.shuffle));
+    OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor *values, *inner_decoded, *splits, *inner_code, *inner_splits;
+    OP_REQUIRES_OK(context, context->input("values", &values));
+    OP_REQUIRES_OK(context, context->input("inner_decoded", &inner_decoded));
+    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("inner_code", &inner_code));
+    OP_REQUIRES_OK(context, context->input("inner_splits", &inner_splits));
+    OP_REQUIRES_OK(context, CheckVector("values", *values));
+    OP_REQUIRES_OK(context, CheckVector("inner_decoded", *inner_decoded, values->NumElements()));
+    OP_REQUIRES_OK(context, CheckVector("splits", *splits));
+    OP_REQUIRES(context, splits->NumElements() > 0, absl::InvalidArgumentError("`splits` must not be empty. Received: shape=[0]"));
+    const int64_t n = splits->NumElements() - 1;
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, n, values->NumElements()));
+    OP_REQUIRES_OK(context, CheckVector("inner_code", *inner_code));
+    OP_REQUIRES_OK(context, CheckSplits("inner_splits", *inner_splits, n, inner_code->NumElements()));
+    const Span<const int64_t> ends = View<int64_t>(*splits), inner_ends = View<int64_t>(*inner_splits);
+
+    Tensor* decoded;
+    OP_REQUIRES_OK(context, context->allocate_output("decoded", values->shape(), &decoded));
+    Tensor room;
+    const auto start = [&](int64_t i) { return 4 * ends[i] + inner_ends[i] + i * static_cast<int64_t>(kDeflateHead); };
+    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {start(n)}, &room));
+    uint8_t* bytes = room.flat<uint8_t>().data();
+    std::vector<int64_t> lengths(n);
+    SegmentLoop loop(context, Lengths(ends));
+    loop.Run([&](int, int64_t i) {
+      lengths[i] = EncodeSegment(View<float>(*values).subspan(ends[i], ends[i + 1] - ends[i]), View<float>(*inner_decoded).data + ends[i],
+                                 View<uint8_t>(*inner_code).subspan(inner_ends[i], inner_ends[i + 1] - inner_ends[i]), bytes + start(i),
+                                 decoded->flat<float>().data() + ends[i]);
+    });
+    OP_REQUIRES_OK(context, OutputCodes(context, "code", "code_splits", lengths, [&](int64_t i) { return bytes + start(i); }));
+  }
+
+ private:
+  // Raw values where the code is not shorter, but for an application's code, which has no raw form.
+  size_t EncodeSegment(Span<const float> values, const float* inner_decoded, Span<const uint8_t> inner, uint8_t* out,
+                       float* decoded) const {
+    const size_t raw = sizeof(float) * values.size;
+    const bool application = options_.inner == kApplicationId;
+    const bool codes = !inner.empty() && (application || (inner.size <= raw && AllFinite(values)));
+    const size_t length = codes ? DeflateCode(options_, inner, values.size, out) : 0;
+    const bool as_raw = !application && (length == 0 || length >= raw);
+    if (as_raw && raw > 0) std::memcpy(out, values.data, raw);
+    if (raw > 0) std::memcpy(decoded, as_raw ? values.data : inner_decoded, raw);
+    return as_raw ? raw : length;
+  }
+
+  ValueOptions options_;
+};
+
+class InflateOp : public tensorflow::OpKernel {
+ public:
+  explicit InflateOp(OpKernelConstruction* context) : OpKernel(context) { OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate)); }
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor *code, *code_splits, *counts_input;
+    OP_REQUIRES_OK(context, context->input("code", &code));
+    OP_REQUIRES_OK(context, context->input("code_splits", &code_splits));
+    OP_REQUIRES_OK(context, context->input("counts", &counts_input));
+    OP_REQUIRES_OK(context, CheckVector("code", *code));
+    OP_REQUIRES_OK(context, CheckVector("counts", *counts_input));
+    const Span<const int64_t> counts = View<int64_t>(*counts_input);
+    const int64_t n = static_cast<int64_t>(counts.size);
+    OP_REQUIRES_OK(context, CheckSplits("code_splits", *code_splits, n, code->NumElements()));
+    OP_REQUIRES_OK(context, CheckSizes(counts));
+    const std::vector<int64_t> code_lengths = Lengths(View<int64_t>(*code_splits));
+    std::vector<int64_t> starts(n + 1, 0);
+    for (int64_t i = 0; i < n; ++i) starts[i + 1] = starts[i] + MostBytes(code_lengths[i], counts[i]);
+
+    Tensor room;
+    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {starts[n]}, &room));
+    uint8_t* bytes = room.flat<uint8_t>().data();
+    std::vector<int64_t> lengths(n, 0);
+    SharedStatus status;
+    SegmentLoop loop(context, code_lengths);
+    loop.Run([&](int, int64_t i) {
+      if (code_lengths[i] == 0) return;
+      size_t length = 0;
+      const Span<const uint8_t> segment = View<uint8_t>(*code).subspan(View<int64_t>(*code_splits)[i], code_lengths[i]);
+      const Span<uint8_t> inner(bytes + starts[i], starts[i + 1] - starts[i]);
+      const Error error = InflateApplicationCode(options_, segment, counts[i], inner, &length);
+      lengths[i] = static_cast<int64_t>(length);
+      if (!error.ok()) {
+        status.Update(absl::DataLossError(
+            absl::StrCat("the value code of segment ", i, " is damaged: ", error.name, " at byte ", error.position, " of it")));
+      }
+    });
+    OP_REQUIRES_OK(context, status.Get());
+    OP_REQUIRES_OK(context, OutputCodes(context, "inner_code", "inner_splits", lengths, [&](int64_t i) { return bytes + starts[i]; }));
+  }
+
+ private:
+  // Of what a code may hold: as many bytes as it has when it is stored, and no byte of a zlib stream holds more than 1032.
+  static int64_t MostBytes(int64_t code_length, int64_t count) {
+    return std::max(code_length, std::min<int64_t>(1032 * code_length, MostApplicationBytes(count)));
+  }
+
+  ValueOptions options_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("DeepReduce>DeflateEncode").Device(tensorflow::DEVICE_CPU), DeflateEncodeOp);
+REGISTER_KERNEL_BUILDER(Name("DeepReduce>Inflate").Device(tensorflow::DEVICE_CPU), InflateOp);
+
+}  // namespace
+}  // namespace deepreduce
