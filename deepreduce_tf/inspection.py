@@ -21,6 +21,7 @@ from deepreduce_tf.value_codecs import ValueCodec
 # The settings that are tried of a stage. One that is not named here, an application's too, is tried as it is by default.
 SETTINGS: dict[str, list[dict[str, object]]] = {
     "BloomFilter": [{"fpr": fpr, "policy": policy} for policy in ("p0", "p2") for fpr in (0.1, 0.01, 0.001)],
+    "Deflate": [{}, {"value": "qsgd"}, {"value": "log_quantizer"}],
     "LogQuantizer": [{"bits": 4}, {"bits": 8}],
     "QSGD": [{"bits": 2}, {"bits": 4}, {"bits": 8}],
     "SketchML": [{"bits": 2}, {"bits": 4}, {"bits": 8}],
@@ -191,8 +192,7 @@ def measure_index(codec: IndexCodec, bucket: Bucket) -> IndexFigures:
         raise CodecError(f"{label(codec)} decodes to another support than its `encode` returned or, if lossless, was given")
     places = bucket.places_of(indices, splits)
     # The naive policy of BloomFilter sends what was kept, for other places.
-    regathers = getattr(codec, "regathers", not codec.lossless)
-    values = tf.constant(bucket.flat[places]) if regathers else bucket.values
+    values = tf.constant(bucket.flat[places]) if codec.regathers else bucket.values
     missed = np.setdiff1d(bucket.places, places, assume_unique=True)
     return IndexFigures(codec, np.diff(code_splits), places, values, splits, _energy(bucket.flat[missed]), encode_seconds, decode_seconds)
 
@@ -271,6 +271,8 @@ def measure_pairs(
             continue
         measured = shared if codec.lossless else {}
         for i, value in enumerate(values):
+            if i in shared and shared[i] is None:  # it failed once, and would again
+                continue
             what = label(value) if codec.lossless else f"{label(codec)}, {label(value)}"
             if i not in measured:
                 measured[i] = attempt(what, lambda value=value, index=index: measure_value(value, index.values, index.splits))

@@ -122,7 +122,7 @@ def test_index_example_is_what_the_encoder_writes(encode, example):
 @pytest.mark.parametrize("encode", [reference.encode_bloom_filter, encode_bloom_filter_with_ops])
 def test_bloom_filter_example_is_what_the_encoder_writes(encode, example):
     options = {"fpr": float(example["fpr"]), "policy": example["policy"]}
-    code, support = encode(int(example["size"]), integers(example["indices"]), **options, **place_of(example))
+    code, support = encode(int(example["size"]), integers(example["indices"]), **options, **place_of(example, "seed", "step", "segment"))
     assert code.hex(" ") == example["code"].hex(" ")
     np.testing.assert_array_equal(support, integers(example["decoded"]))
 

@@ -49,21 +49,19 @@ from deepreduce_tf.value_codecs import ValueCodec
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
 SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = (
+INDEX_CODECS = [
+    FixedWidth(),
+    Bitmap(),
+    Rice(),
+    EliasFano(),
+    RunLength(),
+    Huffman(),
+    DeltaHuffman(),
+    BloomFilter(),
+    BloomFilter(0.05, "p0"),
     Adaptive(),
-    [
-        FixedWidth(),
-        Bitmap(),
-        Rice(),
-        EliasFano(),
-        RunLength(),
-        Huffman(),
-        DeltaHuffman(),
-        BloomFilter(),
-        BloomFilter(0.05, "p0"),
-        WholeIndices(),
-    ],
-)
+    WholeIndices(),
+]
 VALUE_CODECS = [
     Float32(),
     Float16(),
