@@ -11,6 +11,7 @@ import tensorflow as tf
 from deepreduce_tf import ops
 from deepreduce_tf.error_feedback import ErrorFeedback, Slot, initialize, make_variable
 from deepreduce_tf.index_codecs import APPLICATION_CODEC, IndexCodec, Rice, SeededSupport
+from deepreduce_tf.presets import PRESETS
 from deepreduce_tf.sparsifiers import Selection, Sparsifier
 from deepreduce_tf.stage import agreement, check_integer, resolve_stage, serialize, variables_of
 from deepreduce_tf.value_codecs import ValueCodec
@@ -100,6 +101,24 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
     def from_config(cls, config: dict[str, object]) -> DeepReduce:
         """The compressor that `get_config` describes, with residuals of its own."""
         return cls(**config)
+
+    @classmethod
+    def preset(cls, name: str, **arguments: object) -> DeepReduce:
+        """A configuration by the name of its method in the literature: docs/presets.md.
+
+        Args:
+            name: `"bf-p2"`, `"skcompress"`, `"3lc"`, ...
+            **arguments: of DeepReduce; they replace those of the preset.
+
+        Raises:
+            ValueError: for another name.
+
+        Example:
+            >>> compression = DeepReduce.preset("qsgd-bf-p2", sparsifier=TopK(ratio=0.01))
+        """
+        if not isinstance(name, str) or name not in PRESETS:
+            raise ValueError(f"`name` must be one of {', '.join(PRESETS)}. Received: name={name!r}")
+        return cls(**PRESETS[name] | arguments)
 
     def __repr__(self) -> str:
         stages = f"sparsifier={self.sparsifier!r}, index={self.index!r}, value={self.value!r}"

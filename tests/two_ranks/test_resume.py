@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from deepreduce_tf import DeepReduce, RandomK, TopK
+from deepreduce_tf.presets import PRESETS
 
 RANK = hvd.rank()
 STEPS, BATCH = 10, 16
@@ -16,6 +17,7 @@ CONFIGURATIONS = {
     "default": {},
     "warm-up": {"sparsifier": TopK(0.01, warmup_steps=8), "value": "log_quantizer"},
     "random places": {"sparsifier": RandomK(0.1), "seed": 7},
+    **PRESETS,
 }
 
 
