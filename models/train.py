@@ -39,6 +39,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--ratio", type=float, default=0.1, help="share of the elements that topk and randomk keep (default %(default)s)")
     parser.add_argument("--warmup-steps", type=int, default=0, help="steps in which topk comes down from 25 %% to the ratio")
     parser.add_argument("--threshold", type=float, default=1e-3, help="smallest magnitude that threshold keeps (default %(default)s)")
+    parser.add_argument(
+        "--preset", metavar="NAME", help="index and value codecs of a method in docs/presets.md; 3lc keeps all elements too"
+    )
     parser.add_argument("--index", default="rice", help="index codec: rice, adaptive, bloom_filter, ... (default %(default)s)")
     parser.add_argument("--value", default="qsgd", help="value codec: qsgd, log_quantizer, poly_fit, ... (default %(default)s)")
     parser.add_argument("--bits", type=int, default=8, help="bits of qsgd, log_quantizer and sketch_ml (default %(default)s)")
@@ -76,27 +79,15 @@ def build_compression(arguments: argparse.Namespace) -> type | DeepReduce:
         "threshold": lambda: Threshold(threshold=arguments.threshold),
         "nonzero": Nonzero,
     }
+    sparsifier = sparsifiers[arguments.sparsifier]()
+    common = {"error_feedback": arguments.error_feedback, "seed": arguments.seed}
+    if arguments.preset:
+        dense = DeepReduce.preset(arguments.preset).sparsifier == TopK(ratio=1.0)
+        return DeepReduce.preset(arguments.preset, **common, **({} if dense else {"sparsifier": sparsifier}))
     quantizers = {"qsgd": QSGD, "logquantizer": LogQuantizer, "sketchml": SketchML}
     quantizer = quantizers.get(arguments.value.lower().replace("_", "").replace("-", ""))
     value = arguments.value if quantizer is None else quantizer(bits=arguments.bits)
-    return DeepReduce(
-        sparsifier=sparsifiers[arguments.sparsifier](),
-        index=arguments.index,
-        value=value,
-        error_feedback=arguments.error_feedback,
-        seed=arguments.seed,
-    )
-
-
-def describe(arguments: argparse.Namespace) -> str:
-    """One line that names the configuration, for the table's title."""
-    if arguments.compression in DENSE:
-        return f"compression {arguments.compression}"
-    kept = {"topk": f"{arguments.ratio:g}", "randomk": f"{arguments.ratio:g}", "threshold": f"{arguments.threshold:g}", "nonzero": ""}
-    index = "no indices sent" if arguments.sparsifier == "randomk" else arguments.index
-    bits = f" {arguments.bits} bits" if arguments.value in ("qsgd", "log_quantizer", "sketch_ml") else ""
-    feedback = "error feedback" if arguments.error_feedback else "no error feedback"
-    return f"{arguments.sparsifier} {kept[arguments.sparsifier]}, {index}, {arguments.value}{bits}, {feedback}"
+    return DeepReduce(sparsifier=sparsifier, index=arguments.index, value=value, **common)
 
 
 def use_own_cores() -> None:
@@ -180,22 +171,22 @@ def main() -> None:
     else:
         figures = report.compressed_figures(accuracy, compression)
     if hvd.rank() == 0:
-        finish(model, figures, seconds, data, arguments)
+        keep_files(model, figures, data, arguments)
+        print(f"weights are equal, bit for bit, on {hvd.size()} rank{'s' if hvd.size() > 1 else ''}")
+        title = f"{MODELS[arguments.model][0]} on {data.name}, {hvd.size()} x {arguments.batch_size} images, {arguments.steps} steps"
+        configuration = f"compression {arguments.compression}" if arguments.compression in DENSE else repr(compression)
+        report.print_table(f"{title}\n{configuration}", figures, seconds)
+        print(figures.to_json(), flush=True)
 
 
-def finish(model: keras.Model, figures: report.Figures, seconds: float, data: ImageData, arguments: argparse.Namespace) -> None:
-    """What one rank does for all: keeps the model and its gradients, prints the results."""
+def keep_files(model: keras.Model, figures: report.Figures, data: ImageData, arguments: argparse.Namespace) -> None:
+    """Writes the files that were asked for."""
     if arguments.save:
         model.save(arguments.save)
     if arguments.save_gradients:
         save_gradients(model, data, arguments)
     if arguments.json:
         arguments.json.write_text(figures.to_json() + "\n")
-    print(f"weights are equal, bit for bit, on {hvd.size()} rank{'s' if hvd.size() > 1 else ''}")
-    network = f"{MODELS[arguments.model][0]} on {data.name}"
-    title = f"{network}, {hvd.size()} x {arguments.batch_size} images, {arguments.steps} steps\n{describe(arguments)}"
-    report.print_table(title, figures, seconds)
-    print(figures.to_json(), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ import rich.console
 import rich.table
 from stages import bucket_of
 
-from deepreduce_tf import DeepReduce, TopK
+from deepreduce_tf import Adaptive, DeepReduce, SketchML, TopK
 from deepreduce_tf.gradient_files import GradientsError, load_gradients
 from deepreduce_tf.inspection import Bucket, PairFigures, join, label, measure_index, measure_value
+from deepreduce_tf.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYER_SIZE = 36_864
@@ -49,11 +50,13 @@ class Row:
 
 
 def methods(ratio: float) -> dict[str, dict[str, object]]:
-    """Arguments of DeepReduce by name: the presets and the default; those that keep a share of the elements keep `ratio`."""
-    from deepreduce_tf.presets import PRESETS
-
-    default = DeepReduce()
-    named = {**PRESETS, "default": {"sparsifier": default.sparsifier, "index": default.index, "value": default.value}}
+    """Arguments of DeepReduce by name: the presets, the default, and what is smallest. Those that keep a share keep `ratio`."""
+    plain = DeepReduce()
+    own = {
+        "default": {"sparsifier": plain.sparsifier, "index": plain.index, "value": plain.value},
+        "smallest": {"sparsifier": plain.sparsifier, "index": Adaptive(), "value": SketchML(bits=2)},
+    }
+    named = PRESETS | own
     return {name: {**arguments, "sparsifier": at_ratio(arguments["sparsifier"], ratio)} for name, arguments in named.items()}
 
 
@@ -92,7 +95,7 @@ def layers_of(gradients: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def frame_volumes(gradients: dict[str, np.ndarray], table: dict[str, dict[str, object]]) -> dict[str, tuple[float, float]]:
     """The smallest and largest frame of the layers, whole frames with their headers, over the layer's dense bytes."""
     volumes = {}
-    for name in [*PUBLISHED_VOLUME, "default"]:
+    for name in [*PUBLISHED_VOLUME, "default", "smallest"]:
         if name in table and layers_of(gradients):
             compression = DeepReduce(**table[name])
             frames = [8 * compression.encode(bucket_of([layer])).payload.shape[0] for layer in layers_of(gradients).values()]

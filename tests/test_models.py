@@ -277,10 +277,10 @@ def test_two_ranks_train_with_horovods_own_compressions(fashion_mnist, tmp_path,
 
 
 @pytest.mark.timeout(300)
-def test_gradients_of_the_next_batch_are_saved(fashion_mnist, tmp_path):
+def test_a_preset_trains_and_gradients_of_the_next_batch_are_saved(fashion_mnist, tmp_path):
     file = tmp_path / "gradients"  # NumPy would add an ending
-    lines = train("--model", "mlp", "--steps", "2", "--batch-size", "8", "--save-gradients", str(file))
-    assert any("MLP on Fashion-MNIST" in line for line in lines)
+    lines = train("--model", "mlp", "--preset", "bf-p1", "--steps", "2", "--batch-size", "8", "--save-gradients", str(file))
+    assert any("MLP on Fashion-MNIST" in line for line in lines) and any("policy='p1'" in line for line in lines)
     gradients = dict(np.load(file))
     names = [f"{layer}/{kind}" for layer in ("dense", "dense_1", "dense_2") for kind in ("kernel", "bias")]
     shapes = [tuple(v.shape) for v in mlp().trainable_weights]
