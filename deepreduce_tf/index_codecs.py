@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from deepreduce_tf import ops
-from deepreduce_tf.stage import Stage, register_stage
+from deepreduce_tf.stage import Stage, check_integer, register_stage
 
 APPLICATION_CODEC = 255
 
@@ -85,6 +85,7 @@ class IndexCodec(Stage):
 
     def __call__(self, gradient: tf.Tensor, seed: int = 0, step: int = 0) -> tf.Tensor:
         """The gradient at the support that receivers decode, given that its non-zero places are sent; float32."""
+        check_integer("seed", seed, 0, 2**32 - 1)
         gradient = tf.convert_to_tensor(gradient, tf.float32)
         flat = tf.reshape(gradient, [-1])
         indices = tf.cast(tf.where(flat != 0)[:, 0], tf.int32)
@@ -205,10 +206,12 @@ class BloomFilter(_OpIndexCodec):
     costs 1.9 to 3.9 times the smallest possible, values of false positives included. A filter takes 14.4 bits for each place at a rate of
     0.001, 9.6 at 0.01, 4.8 at 0.1. There is no raw form; a warning says once where raw (index, value) pairs would be smaller.
 
-    The hash functions change with each step, and false positives with them. Values are those at the support that is sent.
+    The hash functions change with each step, and false positives with them. Values are those at the support that is sent. DeepReduce codes
+    the rows of `tf.IndexedSlices` by Rice instead, since all of them must arrive.
 
     Args:
-        fpr: false positive rate, 1e-9 to 0.999: the share of the other places that the filter accepts.
+        fpr: false positive rate, 1e-9 to 0.999: the share of the other places that the filter accepts, on average over steps. Up to 12 %
+            more between 0.7 and 0.9, where there is one hash function; up to a quarter more at 1e-5 and less, where all places lie in one run.
         policy: what is sent of the accepted places, of which r are those that were given:
             `"p0"`: all. No error, and more values.
             `"p1"`: r at random.

@@ -125,7 +125,7 @@ class QSGD(_RandomRounding):
     Args:
         bits: bits per value, 2 to 8, sign included.
         norm: the scale: `"max"`, the largest magnitude, or `"l2"`, the paper's, whose error is several times larger at the same size.
-            At few bits rounding noise may exceed the values, which error feedback would not survive. Under it, `"max"` with 3 bits or
+            At few bits rounding noise may exceed the values, which error feedback would not survive. Under it, `"max"` with 4 bits or
             fewer rounds to nearest, and what `"l2"` sends with 5 bits or fewer is scaled by 1 / (1 + w), w = min(512 / s^2, sqrt(512) / s)
             with s levels.
     """
@@ -234,8 +234,8 @@ class DoubleExpFit(_OpValueCodec):
 
     Xu et al., "DeepReduce: A sparse-tensor communication framework for federated deep learning", NeurIPS 2021, curve fitting of values:
     four numbers for all positive values and four for all negative ones. The curve is found by an integral equation. Where that has no
-    solution (a constant, oscillation) or the curve is worse than one polynomial of degree 5, the values of that sign are coded as by
-    `PolyFit()`. As there, the error stays below the values.
+    solution (a constant, oscillation) or the curve is worse than one polynomial of degree 5 or errs by half of the values' norm (outliers),
+    the values of that sign are coded as by `PolyFit()`. As there, the error stays below the values.
     """
 
     codec_id = 8
@@ -286,8 +286,9 @@ class Natural(_OpValueCodec):
     """Rounds each magnitude, at random and without bias, to a power of two: the one below it or the one above.
 
     Horvath et al., "Natural compression for distributed deep learning", 2019 (MSML 2022), section 2. Bits per value: the sign, and as many
-    as tell the powers of a segment apart, often 4 or 5 in all. The square of the noise is at most 1/8 of the values' square, so
-    error feedback needs no more. Magnitudes below 2^-126, or 2^-126 of the segment's largest, become 0, and those above 2^127 become 2^127.
+    as tell the powers of a segment apart, often 4 or 5 in all. The square of the noise is at most 1/8 of the values' square
+    (1/4 of those above 2^127, which become 2^127), so error feedback needs no more. Magnitudes below 2^-126, or 2^-126 of the segment's
+    largest, become 0.
     """
 
     codec_id = 11
@@ -307,7 +308,7 @@ class ThreeLC(_OpValueCodec):
     Args:
         multiplier: the scale is this times the largest magnitude of the segment; from 1 and below 2. The larger it is, the more values
             become 0, the smaller the code, and the larger the residual: of normal gradients twice their norm at 1, 5 times at 1.5, 12 times
-            at 1.75.
+            at 1.75. Near 2 hardly anything is sent.
     """
 
     codec_id = 12
@@ -317,4 +318,4 @@ class ThreeLC(_OpValueCodec):
         number = isinstance(multiplier, numbers.Real) and not isinstance(multiplier, bool)
         if not number or not 1 <= np.float32(multiplier) < 2:
             raise ValueError(f"`multiplier` must be a number in [1, 2). Received: multiplier={multiplier!r}")
-        self.multiplier = float(multiplier)
+        self.multiplier = float(multiplier) if multiplier >= 1 else 1.0  # float32 rounds up what is a little less

@@ -106,6 +106,7 @@ NEARLY_SINGULAR = {
     "small": 1.2e-38 * (1 + X),
     "alternating": (1 + X) * np.where(np.arange(300) % 2, 1, -1),
     "one outlier": np.where(np.arange(300) == 7, 1e6, 1 + X),
+    "an outlier of a long tail": np.where(np.arange(300) == 7, 1000, np.where(X < 0.5, 1, 1 + 9 * X)),
 }
 
 

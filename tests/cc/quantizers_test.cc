@@ -132,7 +132,7 @@ TEST("QSGD's l2 norm shrinks results under 5 bits and fewer, where asked to be a
   }
 }
 
-TEST("QSGD's max norm rounds to nearest at 3 bits and fewer, where asked to be a contraction") {
+TEST("QSGD's max norm rounds to nearest at 4 bits and fewer, where asked to be a contraction") {
   const Values values = NormalValues(5000, 9);
   for (int bits = 2; bits <= 8; ++bits) {
     ValueOptions options = Options(bits);
@@ -140,8 +140,8 @@ TEST("QSGD's max norm rounds to nearest at 3 bits and fewer, where asked to be a
     Encode(FindValue(kQsgdId), options, values, &plain);
     options.contraction = true;
     Encode(FindValue(kQsgdId), options, values, &nearest);
-    CHECK((plain == nearest) == (bits >= 4));
-    for (size_t i = 0; bits <= 3 && i < values.size(); ++i) {
+    CHECK((plain == nearest) == (bits >= 5));
+    for (size_t i = 0; bits <= 4 && i < values.size(); ++i) {
       CHECK(std::abs(nearest[i] - values[i]) <= 1.0001 * std::abs(values[i]));
     }
   }

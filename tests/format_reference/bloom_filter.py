@@ -22,7 +22,9 @@ def bits_of(places: np.ndarray, hashes: int, words: int, key: int) -> np.ndarray
     rows = []
     for block in np.unique(places // 64).tolist():
         first, step = draw(key, 2 * block), draw(key, 2 * block + 1) | 1
-        functions = [(first + i * step) & MASK64 for i in range(hashes)]
+        functions = [first]
+        while len(functions) < hashes:
+            functions.append((functions[-1] * 0xD1342543DE82EF95 + step) & MASK64)
         word = np.array([h * words >> 64 for h in functions], np.int64)
         rotation = np.array([h // 8 % 64 for h in functions], np.int64)
         rows.append(64 * word + (places[places // 64 == block][:, None] + rotation) % 64)
@@ -74,6 +76,7 @@ def decode_bloom_filter(size: int, count: int, code: bytes, seed: int = 0, step:
         return places[random_support(mix(key), len(places), count)]
     if policy == "p2":
         require(64 * words < 2**32 and hashes * len(places) < 2**32, "bits of p2")
+        require(hashes * beyond <= 2**20 + 256 * -(-size // 64), "bits of p2")
         return conflict_sets(places, bits_of(places, hashes, words, key), count, mix(key))
     first = {"middle": beyond // 2, "rightmost": beyond}.get(policy, 0)
     return places[first : first + count]

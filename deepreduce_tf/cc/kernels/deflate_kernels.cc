@@ -82,19 +82,12 @@ class InflateOp : public tensorflow::OpKernel {
   explicit InflateOp(OpKernelConstruction* context) : OpKernel(context) { OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate)); }
 
   void Compute(OpKernelContext* context) override {
-    const Tensor *code, *code_splits, *counts_input;
-    OP_REQUIRES_OK(context, context->input("code", &code));
-    OP_REQUIRES_OK(context, context->input("code_splits", &code_splits));
-    OP_REQUIRES_OK(context, context->input("counts", &counts_input));
-    OP_REQUIRES_OK(context, CheckVector("code", *code));
-    OP_REQUIRES_OK(context, CheckVector("counts", *counts_input));
-    const Span<const int64_t> counts = View<int64_t>(*counts_input);
-    const int64_t n = static_cast<int64_t>(counts.size);
-    OP_REQUIRES_OK(context, CheckSplits("code_splits", *code_splits, n, code->NumElements()));
-    OP_REQUIRES_OK(context, CheckSizes(counts));
-    const std::vector<int64_t> code_lengths = Lengths(View<int64_t>(*code_splits));
+    Codes codes;
+    OP_REQUIRES_OK(context, codes.Read(context));
+    const std::vector<int64_t> code_lengths = Lengths(codes.ends);
+    const int64_t n = static_cast<int64_t>(code_lengths.size());
     std::vector<int64_t> starts(n + 1, 0);
-    for (int64_t i = 0; i < n; ++i) starts[i + 1] = starts[i] + MostBytes(code_lengths[i], counts[i]);
+    for (int64_t i = 0; i < n; ++i) starts[i + 1] = starts[i] + MostBytes(code_lengths[i], codes.counts[i]);
 
     Tensor room;
     OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {starts[n]}, &room));
@@ -105,14 +98,9 @@ class InflateOp : public tensorflow::OpKernel {
     loop.Run([&](int, int64_t i) {
       if (code_lengths[i] == 0) return;
       size_t length = 0;
-      const Span<const uint8_t> segment = View<uint8_t>(*code).subspan(View<int64_t>(*code_splits)[i], code_lengths[i]);
       const Span<uint8_t> inner(bytes + starts[i], starts[i + 1] - starts[i]);
-      const Error error = InflateApplicationCode(options_, segment, counts[i], inner, &length);
+      status.Update(DamagedCode("value", i, InflateApplicationCode(options_, codes.Of(i), codes.counts[i], inner, &length)));
       lengths[i] = static_cast<int64_t>(length);
-      if (!error.ok()) {
-        status.Update(absl::DataLossError(
-            absl::StrCat("the value code of segment ", i, " is damaged: ", error.name, " at byte ", error.position, " of it")));
-      }
     });
     OP_REQUIRES_OK(context, status.Get());
     OP_REQUIRES_OK(context, OutputCodes(context, "inner_code", "inner_splits", lengths, [&](int64_t i) { return bytes + starts[i]; }));

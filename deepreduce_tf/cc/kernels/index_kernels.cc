@@ -176,14 +176,9 @@ class IndexDecodeOp : public tensorflow::OpKernel {
     std::vector<Segment> segments;
     OP_REQUIRES_OK(context, ReadSegments(context, &segments));
     const int64_t n = static_cast<int64_t>(segments.size());
-    const Tensor *code, *code_splits, *counts_input;
-    OP_REQUIRES_OK(context, context->input("code", &code));
-    OP_REQUIRES_OK(context, context->input("code_splits", &code_splits));
-    OP_REQUIRES_OK(context, context->input("counts", &counts_input));
-    OP_REQUIRES_OK(context, CheckVector("code", *code));
-    OP_REQUIRES_OK(context, CheckSplits("code_splits", *code_splits, n, code->NumElements()));
-    OP_REQUIRES_OK(context, CheckVector("counts", *counts_input, n));
-    const Span<const int64_t> counts = View<int64_t>(*counts_input), code_ends = View<int64_t>(*code_splits);
+    Codes codes;
+    OP_REQUIRES_OK(context, codes.Read(context, n));
+    const Span<const int64_t> counts = codes.counts;
     Tensor *splits, *indices;
     OP_REQUIRES_OK(context, context->allocate_output("splits", {n + 1}, &splits));
     auto ends = splits->vec<int64_t>();
@@ -197,12 +192,8 @@ class IndexDecodeOp : public tensorflow::OpKernel {
     const IndexCodec& codec = *FindIndexCodec(kCodec);
     SegmentLoop loop(context, std::vector<int64_t>(counts.begin(), counts.end()));
     loop.Run([&](int, int64_t i) {
-      const Error error = DecodeIndices(codec, segments[i], View<uint8_t>(*code).subspan(code_ends[i], code_ends[i + 1] - code_ends[i]),
-                                        Span<int32_t>(indices->flat<int32_t>().data() + ends(i), counts[i]));
-      if (!error.ok()) {
-        status.Update(absl::DataLossError(
-            absl::StrCat("the index code of segment ", i, " is damaged: ", error.name, " at byte ", error.position, " of it")));
-      }
+      const Span<int32_t> places(indices->flat<int32_t>().data() + ends(i), counts[i]);
+      status.Update(DamagedCode("index", i, DecodeIndices(codec, segments[i], codes.Of(i), places)));
     });
     OP_REQUIRES_OK(context, status.Get());
   }

@@ -175,6 +175,41 @@ inline absl::Status ReadInt64(tensorflow::OpKernelContext* context, const char* 
   return status;
 }
 
+// The inputs of a decoder: the codes of all segments, and how many places or values each of them holds.
+struct Codes {
+  Span<const uint8_t> bytes;
+  Span<const int64_t> ends, counts;
+
+  // `segments`: their number where sizes tell it; the caller compares counts with these.
+  absl::Status Read(tensorflow::OpKernelContext* context, int64_t segments = kAnyLength) {
+    const tensorflow::Tensor *code, *splits;
+    absl::Status status = context->input("code", &code);
+    if (status.ok()) status = context->input("code_splits", &splits);
+    if (status.ok()) status = CheckVector("code", *code);
+    if (status.ok()) status = ReadInt64(context, "counts", segments, &counts);
+    if (status.ok()) status = CheckSplits("code_splits", *splits, static_cast<int64_t>(counts.size), code->NumElements());
+    if (!status.ok()) return status;
+    bytes = View<uint8_t>(*code);
+    ends = View<int64_t>(*splits);
+    for (int64_t count : counts) {
+      if (segments != kAnyLength) break;
+      if (count < 0 || count > kMostPlaces) {
+        return absl::InvalidArgumentError(absl::StrCat("`counts` must be in [0, ", kMostPlaces, "]. Received: ", count));
+      }
+    }
+    return status;
+  }
+
+  Span<const uint8_t> Of(int64_t segment) const { return bytes.subspan(ends[segment], ends[segment + 1] - ends[segment]); }
+};
+
+// `kind`: "index" or "value".
+inline absl::Status DamagedCode(const char* kind, int64_t segment, const Error& error) {
+  if (error.ok()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("the ", kind, " code of segment ", segment, " is damaged: ", error.name, " at byte ", error.position, " of it"));
+}
+
 // Two outputs: the codes of all segments, each lying at `start(segment)`.
 template <class Start>
 absl::Status OutputCodes(tensorflow::OpKernelContext* context, const std::string& code_name, const std::string& splits_name,

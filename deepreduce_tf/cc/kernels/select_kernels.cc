@@ -171,7 +171,9 @@ class RandomKSelectOp : public SelectOp {
       const int64_t start = splits->vec<int64_t>()(i);
       const Span<int32_t> support(indices->flat<int32_t>().data() + start, counts[i]);
       float* kept = values->flat<float>().data() + start;
-      RandomSupport(StreamKey(seed_value, step_value, i), sizes[i], support);
+      if (!RandomSupport(StreamKey(seed_value, step_value, i), sizes[i], support)) {
+        return status.Update(absl::ResourceExhaustedError(absl::StrCat("out of memory for the support of segment ", i)));
+      }
       status.Update(WithAcc(context, gradients[i], i, residuals, [&](float* residual, Span<const float> gradient, bool finite) {
         SelectSupport(residual, gradient, support, kept);
         // The support was drawn without a look at the gradient; what is not finite must reach the other ranks all the same.

@@ -86,34 +86,20 @@ class ValueDecodeOp : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
-    const Tensor *code, *code_splits, *counts_input;
-    OP_REQUIRES_OK(context, context->input("code", &code));
-    OP_REQUIRES_OK(context, context->input("code_splits", &code_splits));
-    OP_REQUIRES_OK(context, context->input("counts", &counts_input));
-    OP_REQUIRES_OK(context, CheckVector("code", *code));
-    OP_REQUIRES_OK(context, CheckVector("counts", *counts_input));
-    const Span<const int64_t> counts = View<int64_t>(*counts_input);
+    Codes codes;
+    OP_REQUIRES_OK(context, codes.Read(context));
+    const Span<const int64_t> counts = codes.counts;
     const int64_t n = static_cast<int64_t>(counts.size);
-    OP_REQUIRES_OK(context, CheckSplits("code_splits", *code_splits, n, code->NumElements()));
-    const Span<const int64_t> code_ends = View<int64_t>(*code_splits);
     std::vector<int64_t> ends(n + 1, 0);
-    for (int64_t i = 0; i < n; ++i) {
-      OP_REQUIRES(context, counts[i] >= 0 && counts[i] <= kMostPlaces,
-                  absl::InvalidArgumentError(absl::StrCat("`counts` must be in [0, ", kMostPlaces, "]. Received: ", counts[i])));
-      ends[i + 1] = ends[i] + counts[i];
-    }
+    for (int64_t i = 0; i < n; ++i) ends[i + 1] = ends[i] + counts[i];
     Tensor* values;
     OP_REQUIRES_OK(context, context->allocate_output("values", {ends[n]}, &values));
     SharedStatus status;
     const ValueCodec& codec = *FindValueCodec(kCodec);
     SegmentLoop loop(context, std::vector<int64_t>(counts.begin(), counts.end()));
     loop.Run([&](int, int64_t i) {
-      const Error error = DecodeValues(codec, options_, View<uint8_t>(*code).subspan(code_ends[i], code_ends[i + 1] - code_ends[i]),
-                                       Span<float>(values->flat<float>().data() + ends[i], counts[i]));
-      if (!error.ok()) {
-        status.Update(absl::DataLossError(
-            absl::StrCat("the value code of segment ", i, " is damaged: ", error.name, " at byte ", error.position, " of it")));
-      }
+      const Span<float> decoded(values->flat<float>().data() + ends[i], counts[i]);
+      status.Update(DamagedCode("value", i, DecodeValues(codec, options_, codes.Of(i), decoded)));
     });
     OP_REQUIRES_OK(context, status.Get());
   }

@@ -38,13 +38,14 @@ void ChooseWindow(Span<const uint64_t> accepted, int64_t first, Span<int32_t> in
   }
 }
 
-void ChooseAtRandom(uint64_t key, Span<const uint64_t> accepted, int64_t accepted_count, Span<int32_t> indices) {
-  RandomSupport(key, accepted_count, indices);  // positions among the accepted places
+bool ChooseAtRandom(uint64_t key, Span<const uint64_t> accepted, int64_t accepted_count, Span<int32_t> indices) {
+  if (!RandomSupport(key, accepted_count, indices)) return false;  // positions among the accepted places
   int32_t position = 0;
   size_t j = 0;
   ForEachPlace(accepted, [&](int32_t place) {
     if (j < indices.size && indices[j] == position++) indices[j++] = place;
   });
+  return true;
 }
 
 // Calls visit(block, hashes) for each block that has places, with its distinct hashes as 64 * word + rotation: where two hash functions
@@ -88,6 +89,14 @@ void ForEachBit(const BloomBits& filter, Span<const uint64_t> places, Visit visi
 // Policy P2. The set of a bit are the accepted places that have it; every bit that is set is one of some place of the true support.
 class ConflictSets {
  public:
+  // What the sets hold beside the true support goes with the size: about as many bits as there are places, whatever the rate. A filter
+  // of an encoder has at most 1.5 times as many, one that accepts everything 32 times.
+  static bool Fits(const BloomBits& filter, uint64_t places, uint64_t accepted_count, uint64_t count) {
+    const uint64_t hashes = static_cast<uint64_t>(filter.hashes);
+    return 64 * filter.words <= UINT32_MAX && accepted_count * hashes <= UINT32_MAX &&
+           (accepted_count - count) * hashes <= (uint64_t{1} << 20) + 4 * places;
+  }
+
   ConflictSets(const BloomBits& filter, Span<const uint64_t> accepted) : filter_(filter), accepted_(accepted) {}
 
   Error Choose(Span<int32_t> indices) {
@@ -227,14 +236,13 @@ class ConflictSets {
 Error ChoosePlaces(BloomPolicy policy, const BloomBits& filter, Span<const uint64_t> accepted, int64_t accepted_count,
                    Span<int32_t> indices) {
   const int64_t beyond = accepted_count - static_cast<int64_t>(indices.size);
-  constexpr uint64_t kMostBits = UINT32_MAX;
   switch (policy) {
     case BloomPolicy::kP1:
-      ChooseAtRandom(Mix(filter.key), accepted, accepted_count, indices);
+      if (!ChooseAtRandom(Mix(filter.key), accepted, accepted_count, indices)) return {"BloomFilter: out of memory", 0};
       break;
     case BloomPolicy::kP2:
-      if (64 * filter.words > kMostBits || static_cast<uint64_t>(accepted_count) * filter.hashes > kMostBits) {
-        return {"BloomFilter: too large for policy p2", 2};
+      if (!ConflictSets::Fits(filter, 64 * accepted.size, static_cast<uint64_t>(accepted_count), indices.size)) {
+        return {"BloomFilter: too many accepted places for policy p2", 2};
       }
       return ConflictSets(filter, accepted).Choose(indices);
     case BloomPolicy::kMiddle:

@@ -93,8 +93,9 @@ Error ReadTable(BitReader* reader, Span<uint8_t> lengths) {
     const uint64_t word = reader->Peek();
     const int zeros = __builtin_ctzll(word | 1 << 4);
     const int number = 1 << zeros | static_cast<int>(word >> zeros >> 1 & ((1u << zeros) - 1));
-    if (number > kModulus) return {"code table: length changes by too much", reader->byte()};
+    const int64_t at = reader->byte();
     reader->Skip(static_cast<uint64_t>(2 * zeros + 1));
+    if (number > kModulus) return reader->past_end() ? reader->Finish() : Error{"code table: length changes by too much", at};
     before = (before + (number % 2 == 0 ? number / 2 : kModulus - number / 2)) % kModulus;
     lengths[s] = static_cast<uint8_t>(before);
     if (before != kNoCode) sum += kComplete >> before;

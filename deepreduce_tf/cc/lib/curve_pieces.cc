@@ -10,6 +10,9 @@ namespace deepreduce {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
+// Share of the squared values that a double exponential may miss. It has no knots: without a bound, outliers stay in the residual for
+// steps.
+constexpr double kMostError = 0.25;
 
 // Rounds to float32, denormal numbers to zero. False where that would not be finite.
 bool RoundCoefficients(const double* exact, size_t n, float* rounded) {
@@ -28,7 +31,7 @@ void EvaluatePiece(const Piece& piece, const float* coefficients, int degree, Sp
   if (piece.fit == Fit::kDoubleExponential) EvaluateDoubleExponential(coefficients, curve);
 }
 
-// The squared error of what a fit decodes to; kNone where there is no such fit, or its error would not be below the values themselves.
+// The squared error of what a fit decodes to; kNone where there is no such fit, or it would miss too much of the values.
 double CurveFitter::TryFit(Fit fit, FittedPiece* piece) const {
   const Span<const float> points = curve_.subspan(piece->begin, piece->length);
   if (points.size <= static_cast<size_t>(options_.degree)) return kNone;
@@ -46,7 +49,7 @@ double CurveFitter::TryFit(Fit fit, FittedPiece* piece) const {
     error += difference * difference;
     norm += y * y;
   }
-  return error < norm ? error : kNone;
+  return error < (fit == Fit::kDoubleExponential ? kMostError : 1) * norm ? error : kNone;
 }
 
 void CurveFitter::Add(const FittedPiece& piece) {

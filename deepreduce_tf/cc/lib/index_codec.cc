@@ -25,7 +25,8 @@ size_t EncodeSeeded(const Segment&, Span<const int32_t>, Span<uint8_t>) { return
 
 Error DecodeSeeded(const Segment& segment, Span<const uint8_t> code, Span<int32_t> indices) {
   if (!code.empty()) return {"a seeded support has no bytes", 0};
-  RandomSupport(StreamKey(segment.seed, segment.step, segment.number), segment.size, indices);
+  if (!RandomSupport(StreamKey(segment.seed, segment.step, segment.number), segment.size, indices))
+    return {"seeded support: out of memory", 0};
   return {};
 }
 

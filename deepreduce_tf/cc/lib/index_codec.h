@@ -21,7 +21,7 @@ struct Segment {
   uint32_t seed = 0;    // of the sender
   uint64_t step = 0;    // of the sender
   uint32_t number = 0;  // position in the frame
-  // The last two dimensions of its shape. An encoder may use them; a decoder is not told, and never needs them. One row: no structure.
+  // The last two dimensions of its shape. An encoder may use them; a decoder is not told, and never needs them. One column: no structure.
   int64_t rows = 1;
   int64_t columns = 1;
 };

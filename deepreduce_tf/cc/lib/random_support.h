@@ -8,8 +8,9 @@
 
 namespace deepreduce {
 
-// Fills `support` with distinct places below `size`, ascending; support.size is at most `size`. Memory: size / 8 bytes.
-void RandomSupport(uint64_t key, int64_t size, Span<int32_t> support);
+// Fills `support` with distinct places below `size`, ascending; support.size is at most `size`. Takes size / 8 bytes of memory; false when
+// they are not to be had.
+bool RandomSupport(uint64_t key, int64_t size, Span<int32_t> support);
 
 }  // namespace deepreduce
 

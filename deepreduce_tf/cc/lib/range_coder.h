@@ -24,7 +24,7 @@ inline uint64_t LastDigit(uint64_t low) { return (low + kLeastRange - 1) / kLeas
 class RangeEncoder {
  public:
   // Writes at most room.size bytes.
-  explicit RangeEncoder(Span<uint8_t> room) : begin_(room.begin()), out_(room.begin()), end_(room.end()) {}
+  explicit RangeEncoder(Span<uint8_t> room) : out_(room.begin()), end_(room.end()) {}
 
   void Put(bool yes, uint32_t probability) {
     const uint32_t part = YesRange(range_, probability);
@@ -62,7 +62,6 @@ class RangeEncoder {
   uint64_t low_ = 0;  // 32 bits and the carry
   uint32_t range_ = kWholeRange;
   bool full_ = false;
-  uint8_t* begin_;
   uint8_t* out_;
   uint8_t* end_;
 };
