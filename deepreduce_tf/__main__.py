@@ -65,6 +65,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Runs the command and returns its exit code."""
     arguments = build_parser().parse_args()
+    if sys.stdout is None or sys.stderr is None:  # closed: `>&-`
+        return 2
     try:
         inspect_gradients(arguments)
         sys.stdout.flush()
@@ -73,6 +75,8 @@ def main() -> int:
     except (GradientsError, ValueError, ImportError, OSError) as error:
         print(f"inspect: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
@@ -84,7 +88,7 @@ def inspect_gradients(arguments: argparse.Namespace) -> None:
     """
     check_arguments(arguments)
     for module in arguments.modules:
-        importlib.import_module(module)
+        import_stages(module)
     indices, unusable = codecs(IndexCodec, arguments.index)
     values, more = codecs(ValueCodec, arguments.value)
     sparsifier = TopK(ratio=arguments.ratio)
@@ -103,6 +107,14 @@ def inspect_gradients(arguments: argparse.Namespace) -> None:
         print(f"inspect: {failure}", file=sys.stderr)
     if arguments.plot:
         plot(arguments.plot, bucket, pairs)
+
+
+def import_stages(module: str) -> None:
+    """Imports an application's module, which may fail in any way."""
+    try:
+        importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise ImportError(f"--import {module}: {type(error).__name__}: {error}") from error
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:

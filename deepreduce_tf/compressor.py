@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Sequence
@@ -78,9 +79,9 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         self.bucket_bytes = check_integer("bucket_bytes", bucket_bytes, 1, 2**33)
         self.seed = check_integer("seed", seed, 0, 2**32 - 1)
         self.error_feedback = ErrorFeedback(error_feedback)
-        self._contraction = self.value.contraction() if error_feedback else None
+        self._contraction = _contraction(self.value) if error_feedback else None
         if error_feedback:
-            self.index.contraction()  # or a ValueError now rather than at the first step
+            _contraction(self.index)  # or a ValueError now rather than at the first step
         # A SavedModel of a training step must reach every variable that the step reads.
         self._stage_variables = [variable for stage in (self.sparsifier, self.index, self.value) for variable in variables_of(stage)]
         self._telemetry = {}
@@ -118,7 +119,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         """
         if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"`name` must be one of {', '.join(PRESETS)}. Received: name={name!r}")
-        return cls(**PRESETS[name] | arguments)
+        return cls(**copy.deepcopy(PRESETS[name]) | arguments)
 
     def __repr__(self) -> str:
         stages = f"sparsifier={self.sparsifier!r}, index={self.index!r}, value={self.value!r}"
@@ -238,6 +239,17 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
                 values = [0.0] * len(_FIGURES)
         figures = dict(zip(_FIGURES, map(float, values), strict=True))
         return figures | {"pair_bytes": 8 * figures["indices"] + figures["small_bytes"]}
+
+
+def _contraction(codec: IndexCodec | ValueCodec) -> IndexCodec | ValueCodec:
+    """The codec that encodes with error feedback. Receivers decode by the codec itself, so both must write the same code."""
+    contraction = codec.contraction()
+    if type(contraction) is not type(codec):
+        raise ValueError(
+            f"`contraction()` must return a {type(codec).__name__}, whose `decode` receivers call. Received: {contraction!r}. Return a "
+            "copy that encodes otherwise, or raise a ValueError that says how to configure the codec."
+        )
+    return contraction
 
 
 class _Plan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +43,8 @@ def load_gradients(file: Path, min_size: int = 0) -> tuple[dict[str, np.ndarray]
 
 def _read(file: Path) -> dict[str, np.ndarray]:
     try:
+        if file.is_fifo():  # would wait for a writer, and cannot be read twice
+            raise OSError(errno.ESPIPE, os.strerror(errno.ESPIPE))
         with open(file, "rb") as stream:
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):

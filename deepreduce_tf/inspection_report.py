@@ -66,7 +66,7 @@ def to_json(facts: dict[str, object], bucket: Bucket, pairs: Sequence[PairFigure
     return json.dumps(facts | {"pairs": rows, "failed": list(failures)}, indent=2, allow_nan=False)
 
 
-def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: int | None, width: int | None = None) -> None:
+def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: int | None) -> None:
     """Prints sorted pairs.
 
     Args:
@@ -74,15 +74,11 @@ def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: 
         bucket: the gradients.
         pairs: what `sort_pairs` returns.
         rows: how many to show of each class of error; all when None.
-        width: of the console; by default the terminal's, or wide enough.
     """
     import rich.box
     import rich.console
     import rich.table
 
-    console = rich.console.Console(width=width)
-    if width is None and not console.is_terminal:
-        console = rich.console.Console(width=160)
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
     bound = f"bits/index\nbound {bucket.bound_bits / max(1, bucket.kept):.2f}"
     for column in ("index", "value"):
@@ -101,9 +97,14 @@ def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: 
             star = " *" if id(pair) in front else ""
             table.add_row(label(pair.index) + star, label(pair.value), *_cells(pair, bucket, megabytes))
         table.add_section()
-    console.print(title, highlight=False, markup=False)
-    console.print(table)
-    console.print("* no other pair has fewer bytes and no larger error", markup=False)
+    console = rich.console.Console()
+    # Folded names would be hard to read: in a narrow terminal lines go on in the next one.
+    console.width = max(console.width, console.measure(table, options=console.options.update(max_width=1000)).maximum)
+    with console.capture() as text:  # at a broken pipe rich would end the program
+        console.print(title, highlight=False, markup=False, soft_wrap=True)
+        console.print(table)
+        console.print("* no other pair has fewer bytes and no larger error", markup=False)
+    print(text.get(), end="")
 
 
 def _cells(pair: PairFigures, bucket: Bucket, megabytes: float) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ def _plot_pairs(axes, bucket: Bucket, pairs: Sequence[PairFigures]) -> None:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_ylim(bottom=min(places(front)[1], default=2) / 4)  # room for that text
     axes.set_title(f"{len(pairs)} pairs; raw: 64 bits")
-    axes.legend(fontsize=7, ncols=2)
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", fontsize=7, ncols=6)
 
 
 def _plot_values(axes, bucket: Bucket) -> None:
@@ -173,7 +174,8 @@ def _plot_values(axes, bucket: Bucket) -> None:
             axes.plot([], [], label=f"{label(stage)}: {str(error)[:60]}")
             continue
         axes.plot(decoded[order], linewidth=1, label=label(stage))
-    axes.set(xlabel="place in descending order", ylabel="value", title=f"{bucket.names[largest]}, {bucket.sizes[largest]:,} elements")
+    axes.set(xlabel="place in descending order", ylabel="value")
+    axes.set_title(f"{bucket.names[largest]}, {bucket.sizes[largest]:,} elements", parse_math=False)
     axes.legend(fontsize=8)
 
 

@@ -271,7 +271,7 @@ def test_the_plot_is_a_png(run, file, tmp_path):
 PROGRAM = """
 import runpy, sys
 sys.modules["horovod"] = None  # as if it were not installed
-sys.argv = ["-m", *sys.argv[1:]]  # as `python -m` has it while the package is imported
+sys.argv, sys.orig_argv = ["-m", *sys.argv[1:]], ["python", "-m", "deepreduce_tf"]  # as `python -m` has it while the package is imported
 import deepreduce_tf
 sys.argv[0] = "deepreduce_tf"
 runpy.run_module("deepreduce_tf", run_name="__main__", alter_sys=True)
@@ -313,6 +313,7 @@ def other_archive(path):
 ONES = np.ones(2000, "float32")
 BAD_FILES = {
     "missing": (lambda path: None, "No such file or directory. Expected an .npz file with one array per gradient"),
+    "a pipe": (os.mkfifo, "Illegal seek. Expected an .npz file"),
     "a folder": (Path.mkdir, "Is a directory. Expected an .npz file"),
     "empty": (Path.touch, "Expected an .npz file .* Received: No data left in file"),
     "text": (lambda path: path.write_text("gradients"), "Expected an .npz file .* Received: pickled Python objects, or bytes that are not"),
@@ -350,7 +351,7 @@ BAD_ARGUMENTS = [
     (["--rows", "0"], "`--rows` must be an integer"),
     (["--index", "rise"], "`index` must be of class IndexCodec, or the name of one: .*Rice.* Received: index='rise'"),
     (["--value", "rice"], "`value` must be of class ValueCodec, or the name of one: .* Received: value='rice'"),
-    (["--import", "no_such_module"], "No module named 'no_such_module'"),
+    (["--import", "no_such_module"], "--import no_such_module: ModuleNotFoundError: No module named"),
     (["--plot", "plot.txt"], r"--plot must name a .png, .pdf or .svg file. Received: plot.txt"),
     (["--plot", "/no/such/folder/plot.png"], "--plot must name a file in a folder that exists. Received: /no/such/folder/plot.png"),
 ]
