@@ -14,7 +14,7 @@ from deepreduce_tf.error_feedback import ErrorFeedback, Slot, initialize, make_v
 from deepreduce_tf.index_codecs import APPLICATION_CODEC, IndexCodec, Rice, SeededSupport
 from deepreduce_tf.presets import PRESETS
 from deepreduce_tf.sparsifiers import Selection, Sparsifier
-from deepreduce_tf.stage import agreement, check_integer, resolve_stage, serialize, variables_of
+from deepreduce_tf.stage import agreement, check_integer, contraction_of, resolve_stage, serialize, variables_of
 from deepreduce_tf.value_codecs import ValueCodec
 from horovod_ext import Bucket, Encoded, GatherCompressor, Telemetry
 
@@ -79,9 +79,9 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         self.bucket_bytes = check_integer("bucket_bytes", bucket_bytes, 1, 2**33)
         self.seed = check_integer("seed", seed, 0, 2**32 - 1)
         self.error_feedback = ErrorFeedback(error_feedback)
-        self._contraction = _contraction(self.value) if error_feedback else None
+        self._contraction = contraction_of(self.value) if error_feedback else None
         if error_feedback:
-            _contraction(self.index)  # or a ValueError now rather than at the first step
+            contraction_of(self.index)  # or a ValueError now rather than at the first step
         # A SavedModel of a training step must reach every variable that the step reads.
         self._stage_variables = [variable for stage in (self.sparsifier, self.index, self.value) for variable in variables_of(stage)]
         self._telemetry = {}
@@ -239,17 +239,6 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
                 values = [0.0] * len(_FIGURES)
         figures = dict(zip(_FIGURES, map(float, values), strict=True))
         return figures | {"pair_bytes": 8 * figures["indices"] + figures["small_bytes"]}
-
-
-def _contraction(codec: IndexCodec | ValueCodec) -> IndexCodec | ValueCodec:
-    """The codec that encodes with error feedback. Receivers decode by the codec itself, so both must write the same code."""
-    contraction = codec.contraction()
-    if type(contraction) is not type(codec):
-        raise ValueError(
-            f"`contraction()` must return a {type(codec).__name__}, whose `decode` receivers call. Received: {contraction!r}. Return a "
-            "copy that encodes otherwise, or raise a ValueError that says how to configure the codec."
-        )
-    return contraction
 
 
 class _Plan:

@@ -43,10 +43,12 @@ class Stage:
     @classmethod
     def from_config(cls, config: dict[str, object]) -> Stage:
         """The stage that `get_config` describes."""
+        if not isinstance(config, dict) or not set(config) <= set(_arguments(cls)):
+            raise ValueError(f"`config` must hold arguments of {cls.__name__}: {', '.join(_arguments(cls))}. Received: config={config!r}")
         return cls(**{name: _deserialize(value) for name, value in config.items()})
 
     def __repr__(self) -> str:
-        arguments = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        arguments = {name: getattr(self, name) for name in _arguments(type(self))}
         shown = (f"{name}={value if isinstance(value, Stage) else _serialize(value)!r}" for name, value in arguments.items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -63,7 +65,7 @@ def serialize(stage: Stage) -> dict[str, object]:
 
 def agreement(stage: Stage) -> dict[str, object]:
     """What all ranks must share of a stage: its configuration, without the values that variables happen to have."""
-    arguments = {name: getattr(stage, name) for name in inspect.signature(type(stage)).parameters}
+    arguments = {name: getattr(stage, name) for name in _arguments(type(stage))}
     return {"class_name": type(stage).__name__, "config": {name: _agreed(value) for name, value in arguments.items()}}
 
 
@@ -71,6 +73,21 @@ def _agreed(value: object) -> object:
     if isinstance(value, Stage):
         return agreement(value)
     return "variable" if is_variable(value) else _serialize(value)
+
+
+def contraction_of(codec: Stage) -> Stage:
+    """The index or value codec that encodes with error feedback. Receivers decode by the codec itself, so both must write the same code.
+
+    Raises:
+        ValueError: if there is none, or it is of another class.
+    """
+    contraction = codec.contraction()
+    if type(contraction) is not type(codec):
+        raise ValueError(
+            f"`contraction()` must return a {type(codec).__name__}, whose `decode` receivers call. Received: {contraction!r}. Return a "
+            "copy that encodes otherwise, or raise a ValueError that says how to configure the codec."
+        )
+    return contraction
 
 
 def variables_of(stage: Stage) -> list[tf.Variable]:

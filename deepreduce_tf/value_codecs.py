@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from deepreduce_tf import ops
 from deepreduce_tf.index_codecs import APPLICATION_CODEC
-from deepreduce_tf.stage import Stage, check_integer, register_stage, resolve_stage
+from deepreduce_tf.stage import Stage, check_integer, contraction_of, register_stage, resolve_stage
 
 
 class ValueCodec(Stage):
@@ -50,7 +50,7 @@ class ValueCodec(Stage):
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`")
 
     def contraction(self) -> ValueCodec:
-        """The codec to use with error feedback, which diverges unless coding shrinks the error. By default the codec itself.
+        """The codec that encodes under error feedback, of the same class: what is sent must shrink what is left. By default the codec itself.
 
         Raises:
             ValueError: if there is none, and how to configure the codec so that there is.
@@ -187,7 +187,7 @@ class Deflate(_OpValueCodec):
 
     def contraction(self):
         codec = copy.copy(self)
-        codec.value = self.value.contraction()
+        codec.value = contraction_of(self.value)
         return codec
 
     def encode(self, values, splits, seed, step):

@@ -203,6 +203,26 @@ def test_a_variable_that_is_no_scalar_float_is_no_ratio(variable):
         TopK(variable)
 
 
+@pytest.mark.parametrize("config", [{"bitz": 4}, {"bits": 4, "class_name": "QSGD"}, None, [], 4])
+def test_a_configuration_with_other_arguments_is_an_error_that_lists_them(config):
+    with pytest.raises(ValueError, match=r"`config` must hold arguments of QSGD: bits, norm. Received: config="):
+        DeepReduce(value={"class_name": "QSGD", "config": config})
+
+
+class Halved(HalfPrecision):
+    """A contraction that receivers would not decode."""
+
+    def contraction(self):
+        return Float16()
+
+
+@pytest.mark.parametrize("value", [Halved(), Deflate(Halved())], ids=repr)
+def test_a_contraction_of_another_class_is_refused(value):
+    with pytest.raises(ValueError, match=r"`contraction\(\)` must return a Halved, whose `decode` receivers call. Received: Float16\(\)"):
+        DeepReduce(value=value)
+    DeepReduce(value=value, error_feedback=False)
+
+
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"`index` must be of class IndexCodec, or the name of one: .*Bitmap, .*Rice.*='bloom'"):
         DeepReduce(index="bloom")

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from noise import SHAPES, assert_nothing_is_lost, run_noise
 
-from deepreduce_tf import DeepReduce, TopK
+from deepreduce_tf import QSGD, DeepReduce, Deflate, TopK
 from horovod_ext.exchange import exchange
 
 RANK = hvd.rank()
@@ -62,6 +62,18 @@ def test_signs_of_every_gradient_of_a_bucket_shrink_its_error():
         assert np.linalg.norm(sent[begin:end] - values[begin:end]) < 0.9 * np.linalg.norm(values[begin:end])
 
 
+def test_gradients_of_the_largest_numbers_stay_finite():
+    gradient = np.float32([3e38, -3e38, 1e38, 1, *np.zeros(100)])
+    received = DeepReduce(AboveDeviation(), "gap_bytes", "signs", min_size=0)(gradient).numpy()
+    assert np.isfinite(received).all() and np.count_nonzero(received) == 2
+
+
+def test_ranks_that_differ_in_an_argument_of_an_inner_stage_are_refused():
+    compression = DeepReduce(value=Deflate(QSGD(bits=4 + RANK)), min_size=0)
+    with pytest.raises(tf.errors.DataLossError, match="rank . does not match .* another configuration"):
+        exchange(compression, [tf.ones(100)], [tf.Variable(tf.ones(100))])
+
+
 def test_a_gradient_that_is_not_finite_stays_so_for_all_ranks():
     compression = DeepReduce(AboveDeviation(), "gap_bytes", "signs", min_size=0)
     gradient = np.ones(100, "float32")
@@ -78,6 +90,7 @@ def test_ranks_agree_to_the_bit_and_nothing_is_lost_in_50_steps_of_noise(assert_
             (AboveDeviation(), "rice", "qsgd"),
             (TopK(0.1), "gap_bytes", "float32"),
             (TopK(0.1), "rice", "signs"),
+            (TopK(0.1), "rice", Deflate("signs")),
         )
     ]
     variables = [tf.Variable(tf.zeros(shape)) for shape in SHAPES[:4]]
