@@ -76,7 +76,7 @@ class IndexCodec(Stage):
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`")
 
     def contraction(self) -> IndexCodec:
-        """The codec that encodes under error feedback, of the same class: what is sent must shrink what is left. By default the codec itself.
+        """The codec that encodes under error feedback, of the same class: what is sent must shrink what is left. By default itself.
 
         Raises:
             ValueError: if there is none, and how to configure the codec so that there is.

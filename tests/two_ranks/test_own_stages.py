@@ -70,7 +70,7 @@ def test_gradients_of_the_largest_numbers_stay_finite():
 
 def test_ranks_that_differ_in_an_argument_of_an_inner_stage_are_refused():
     compression = DeepReduce(value=Deflate(QSGD(bits=4 + RANK)), min_size=0)
-    with pytest.raises(tf.errors.DataLossError, match="rank . does not match .* another configuration"):
+    with pytest.raises(tf.errors.DataLossError, match=r"rank . does not match .* another configuration"):
         exchange(compression, [tf.ones(100)], [tf.Variable(tf.ones(100))])
 
 
