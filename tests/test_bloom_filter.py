@@ -44,6 +44,21 @@ def strided(draw, size, count):
     return np.sort(draw.permutation(np.flatnonzero(kept))[:count])
 
 
+def rows(draw, size, count):
+    """Whole rows of 64, at the same words of the filter."""
+    return (64 * uniform(draw, size // 64, count // 64)[:, None] + np.arange(64)).ravel()
+
+
+@pytest.mark.parametrize("shape", [uniform, rows], ids=lambda f: f.__name__)
+def test_a_low_false_positive_rate_is_within_10_percent_of_the_one_asked_for(shape):
+    size, fpr, count = 10_000_000, 1e-4, 10_048
+    given = shape(np.random.default_rng(1), size, count)
+    accepted = [len(encode([given], [size], seed=seed, fpr=fpr, policy="p0")[2][0]) for seed in range(20)]
+    realised = (np.mean(accepted) - count) / (size - count)
+    print(f"{shape.__name__}: asked {fpr}, realised {realised:.6f} ({realised / fpr - 1:+.1%})")
+    assert abs(realised / fpr - 1) < 0.1
+
+
 @pytest.mark.parametrize("shape", [uniform, clustered, strided], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("fpr", [0.001, 0.01, 0.1, 0.3, 0.6, 0.75])
 def test_the_false_positive_rate_is_within_10_percent_of_the_one_asked_for(fpr, shape):

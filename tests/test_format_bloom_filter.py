@@ -105,6 +105,13 @@ def test_refuses_under_p2_more_places_with_a_bit_of_their_own_than_the_count(dec
         decoder.decode_index(BLOOM_FILTER, SIZE, single - 1, code)
 
 
+def test_refuses_under_p2_a_filter_that_accepts_far_more_places_than_any_rate_asks_for(decoder):
+    everything = bytes([POLICIES.index("p2"), 32]) + b"\xff" * 8
+    assert len(decoder.decode_index(BLOOM_FILTER, 30_000, 1, everything)) == 1
+    with decoder.refuses("bits of p2"):
+        decoder.decode_index(BLOOM_FILTER, 40_000, 1, everything)
+
+
 def test_a_place_may_name_a_bit_twice_and_has_it_once():
     """One word and many hash functions: rotations repeat, and still no set counts a place twice."""
     code = reference.write_bloom_filter("p2", 32, 1, PLACES[:3], KEY)

@@ -138,7 +138,9 @@ class BloomFilterEncodeOp : public tensorflow::OpKernel {
       const absl::Status checked = supports.Check(i);
       if (!checked.ok()) return status.Update(checked);
       const Error error = EncodeBloomFilter(supports.segments[i], supports.Of(i), options_, &codes[i], &places[i]);
-      if (!error.ok()) return status.Update(absl::ResourceExhaustedError(absl::StrCat(error.name, " in segment ", i)));
+      if (!error.ok())
+        return status.Update(absl::ResourceExhaustedError(absl::StrCat(
+            error.name, " in segment ", i, ". Use a smaller `fpr`, or another `policy`: p0 and the windows need least memory")));
       lengths[i] = static_cast<int64_t>(codes[i].size());
       WarnIfLarge(lengths[i] + 4 * static_cast<int64_t>(places[i].size()), 8 * supports.counts[i]);
     });
@@ -190,7 +192,9 @@ class IndexDecodeOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, context->allocate_output("indices", {ends(n)}, &indices));
     SharedStatus status;
     const IndexCodec& codec = *FindIndexCodec(kCodec);
-    SegmentLoop loop(context, std::vector<int64_t>(counts.begin(), counts.end()));
+    std::vector<int64_t> weights(counts.begin(), counts.end());
+    for (int64_t i = 0; codec.length == nullptr && i < n; ++i) weights[i] += segments[i].size / 16;  // a filter is asked about all places
+    SegmentLoop loop(context, weights);
     loop.Run([&](int, int64_t i) {
       const Span<int32_t> places(indices->flat<int32_t>().data() + ends(i), counts[i]);
       status.Update(DamagedCode("index", i, DecodeIndices(codec, segments[i], codes.Of(i), places)));

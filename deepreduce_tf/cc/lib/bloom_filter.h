@@ -20,7 +20,8 @@ struct BloomOptions {
   BloomPolicy policy = BloomPolicy::kP2;
 };
 
-// The code of a support, and the support that decode gives. Fails where memory, or what P2 can address, ends.
+// The code of a support, and the support that decode gives. Fails where the filter accepts more places than P2 can work on, or memory for
+// what it works on ends.
 Error EncodeBloomFilter(const Segment& segment, Span<const int32_t> indices, const BloomOptions& options, std::vector<uint8_t>* code,
                         std::vector<int32_t>* support);
 

@@ -52,6 +52,7 @@ size_t DeflateShuffled(const ValueOptions& options, Span<const uint8_t> inner, s
   return options.deflate->deflate({shuffled.get(), inner.size}, options.level, out);
 }
 
+// The op has the inner code already, and does without (DeflateEncodeOp).
 size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded) {
   const ValueCodec* codec = options.inner == kDeflateId ? nullptr : FindValueCodec(options.inner);
   if (options.deflate == nullptr || codec == nullptr) return kNotShorter;

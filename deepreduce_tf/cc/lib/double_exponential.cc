@@ -32,7 +32,7 @@ inline double ExponentialOf(double x) {
   return sum * power;
 }
 
-// e^(rate x) at kLanes points of a curve from `first` on.
+// e^(rate x) at kLanes points of a curve from `first` on. Beyond its last one, x may be too large; nobody asks for these.
 void Exponentials(double rate, size_t first, double last, double* out) {
   const double start = static_cast<double>(first);
   for (int i = 0; i < kLanes; ++i) out[i] = ExponentialOf(rate * ((start + i) / last));
