@@ -64,7 +64,7 @@ bench: ready  ## speed and size against the targets
 	python tests/bench.py $(ARGS)
 
 .PHONY: figure8
-figure8: ready  ## the paper's Figure 8 on real gradients: a table and docs/figure8.png; ARGS="gradients.npz" to train nothing
+figure8: ready  ## the paper's Figure 8 on real gradients: a table and build/figure8.png; ARGS="gradients.npz" to train nothing, ARGS="--output docs/figure8.png"
 	python models/data.py
 	python tests/figure8.py $(ARGS)
 

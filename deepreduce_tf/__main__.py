@@ -11,8 +11,9 @@ from pathlib import Path
 
 from deepreduce_tf.gradient_files import GradientsError, load_gradients
 from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.inspection import Bucket, measure_pairs, settings
-from deepreduce_tf.inspection_report import SORT_KEYS, plot, print_table, sort_pairs, summary, to_json
+from deepreduce_tf.inspection import Sample, measure_pairs
+from deepreduce_tf.inspection_report import SORT_KEYS, check_picture, plot, sort_pairs, summary, to_json, to_table
+from deepreduce_tf.inspection_settings import settings
 from deepreduce_tf.sparsifiers import TopK
 from deepreduce_tf.stage import Stage, check_integer
 from deepreduce_tf.value_codecs import ValueCodec
@@ -34,7 +35,7 @@ what the columns mean:
   encode,      milliseconds for each megabyte (10^6 bytes) of dense float32 gradient: the fastest of a few eager calls of the stages
   decode       for all gradients at once, after selection and without frame and exchange
 
-exit codes: 0, or 2 for arguments or files that do not fit."""
+exit codes: 0; 2 for arguments or files that do not fit, or cannot be written; 130 when interrupted."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -69,9 +70,6 @@ def main() -> int:
         return 2
     try:
         inspect_gradients(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:  # as with `| head`: nobody reads on, and Python must not try again at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (GradientsError, ValueError, ImportError, OSError) as error:
         print(f"inspect: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -85,6 +83,7 @@ def inspect_gradients(arguments: argparse.Namespace) -> None:
 
     Raises:
         GradientsError, ValueError, ImportError: for a file, an argument or an environment that does not fit.
+        OSError: for what cannot be written.
     """
     check_arguments(arguments)
     for module in arguments.modules:
@@ -93,20 +92,33 @@ def inspect_gradients(arguments: argparse.Namespace) -> None:
     values, more = codecs(ValueCodec, arguments.value)
     sparsifier = TopK(ratio=arguments.ratio)
     large, small = load_gradients(arguments.gradients, arguments.min_size)
-    bucket = Bucket(large, sparsifier)
-    pairs, failures = measure(bucket, indices, values)
+    sample = Sample(large, sparsifier)
+    pairs, failures = measure(sample, indices, values)
     pairs, failures = sort_pairs(pairs, arguments.sort), [*unusable, *more, *failures]
     if not pairs:
         raise ValueError(f"no pair of codecs could be measured. Received: {'; '.join(failures)}. Try others with --index and --value.")
-    facts = {"file": str(arguments.gradients), "ratio": sparsifier.ratio, "min_size": arguments.min_size} | summary(bucket, small)
+    facts = {"file": str(arguments.gradients), "ratio": sparsifier.ratio, "min_size": arguments.min_size} | summary(sample, small)
     if arguments.json:
-        print(to_json(facts, bucket, pairs, failures))
+        show(to_json(facts, sample, pairs, failures))
     else:
-        print_table(title_of(facts), bucket, pairs, None if arguments.all else arguments.rows)
+        show(to_table(title_of(facts), sample, pairs, None if arguments.all else arguments.rows))
     for failure in failures:
         print(f"inspect: {failure}", file=sys.stderr)
     if arguments.plot:
-        plot(arguments.plot, bucket, pairs)
+        try:
+            plot(arguments.plot, sample, pairs)
+        except OSError as error:
+            raise OSError(f"--plot {arguments.plot}: {error.strerror or error}") from error
+
+
+def show(text: str) -> None:
+    """Writes all of a text to standard output, or as much as somebody reads."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
+        if not isinstance(error, BrokenPipeError):  # of `| head`
+            raise OSError(f"standard output: {error.strerror or error}") from error
 
 
 def import_stages(module: str) -> None:
@@ -127,13 +139,8 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         raise ImportError(
             f"{' and '.join(missing)} must be installed. Run `pip install {' '.join(missing)}`, or install the extra `tools`."
         )
-    file = arguments.plot
-    if file and file.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"--plot must name a .png, .pdf or .svg file. Received: {file}")
-    if file and not file.absolute().parent.is_dir():
-        raise ValueError(f"--plot must name a file in a folder that exists. Received: {file}. Make the folder first.")
-    if file and (file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK)):
-        raise ValueError(f"--plot must name a file that may be written. Received: {file}")
+    if arguments.plot:
+        check_picture("--plot", arguments.plot)
 
 
 def codecs(kind: type[Stage], names: str) -> tuple[list[Stage], list[str]]:
@@ -142,7 +149,7 @@ def codecs(kind: type[Stage], names: str) -> tuple[list[Stage], list[str]]:
     return [stage for stage in tried if isinstance(stage, kind)], [str(error) for error in tried if not isinstance(error, kind)]
 
 
-def measure(bucket: Bucket, indices: list[IndexCodec], values: list[ValueCodec]):
+def measure(sample: Sample, indices: list[IndexCodec], values: list[ValueCodec]):
     """All pairs, with a progress bar where standard error is a terminal."""
     import tqdm
 
@@ -153,7 +160,7 @@ def measure(bucket: Bucket, indices: list[IndexCodec], values: list[ValueCodec])
             bar.set_description_str(f"{what:.40}")
             bar.update()
 
-        return measure_pairs(bucket, indices, values, progress)
+        return measure_pairs(sample, indices, values, progress)
 
 
 def title_of(facts: dict[str, object]) -> str:

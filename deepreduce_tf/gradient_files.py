@@ -49,17 +49,25 @@ def _read(file: Path) -> dict[str, np.ndarray]:
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return {file.stem: loaded}
-            arrays = dict(loaded)
+            names, arrays = loaded.files, dict(loaded)
     except OSError as error:
-        raise GradientsError(f"{file}: {error.strerror or error}. {EXPECTED}; {FIX}.") from error
+        raise GradientsError(f"{file}: {_reason(error)}. {EXPECTED}; {FIX}.") from error
     except Exception as error:  # NumPy, zipfile and zlib raise a dozen kinds of errors for bytes that are not theirs
-        reason = " ".join(str(error).split())
+        reason = _reason(error)
         if "pickle" in reason:
             reason = "pickled Python objects, or bytes that are not NumPy's, which are not loaded"
-        raise GradientsError(f"{file}: {EXPECTED}. Received: {reason or type(error).__name__}. {FIX}.") from error
+        raise GradientsError(f"{file}: {EXPECTED}. Received: {reason}. {FIX}.") from error
     if not arrays:
         raise GradientsError(f"{file}: {EXPECTED}. Received: a file without arrays. {FIX}.")
+    if len(names) != len(arrays):  # an archive may have one name twice, or both `a` and `a.npy`
+        twice = next(name for name in names if names.count(name) > 1)
+        raise GradientsError(f"{file}: expected one array per name. Received: {names.count(twice)} arrays {twice!r}. {FIX}.")
     return arrays
+
+
+def _reason(error: Exception) -> str:
+    """An error's text in one line without the last dot."""
+    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__
 
 
 def _float32(where: str, array: object) -> np.ndarray:

@@ -8,73 +8,21 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from deepreduce_tf.index_codecs import IndexCodec
+from deepreduce_tf.inspection_settings import CodecError, label
 from deepreduce_tf.sparsifiers import Sparsifier
-from deepreduce_tf.stage import Stage, registered_stages, resolve_class
 from deepreduce_tf.value_codecs import ValueCodec
-
-# The settings that are tried of a stage. One that is not named here, an application's too, is tried as it is by default.
-SETTINGS: dict[str, list[dict[str, object]]] = {
-    "BloomFilter": [{"fpr": fpr, "policy": policy} for policy in ("p0", "p2") for fpr in (0.1, 0.01, 0.001)],
-    "Deflate": [{}, {"value": "qsgd"}, {"value": "log_quantizer"}],
-    "LogQuantizer": [{"bits": 4}, {"bits": 8}],
-    "QSGD": [{"bits": 2}, {"bits": 4}, {"bits": 8}],
-    "SketchML": [{"bits": 2}, {"bits": 4}, {"bits": 8}],
-    "ThreeLC": [{"multiplier": 1.0}, {"multiplier": 1.75}],
-}
 
 # (largest relative error, name), in order.
 ERROR_CLASSES = ((0.0, "lossless"), (0.01, "at most 1 %"), (0.05, "at most 5 %"), (0.2, "at most 20 %"), (math.inf, "more than 20 %"))
 
 
-class CodecError(RuntimeError):
-    """A codec that does not do what its kind promises."""
-
-
-def settings(kind: type[Stage], names: Iterable[str] = ()) -> list[Stage | CodecError]:
-    """The stages to try, each registered one in its settings; those that cannot be made without arguments as errors.
-
-    Args:
-        kind: `IndexCodec` or `ValueCodec`.
-        names: the stages to try; all when empty.
-
-    Raises:
-        ValueError: for a name that is not one of a stage of this kind.
-    """
-    argument = {IndexCodec: "index", ValueCodec: "value"}[kind]
-    named = [resolve_class(argument, name, kind) for name in names]
-    stages = []
-    for stage in dict.fromkeys(named or registered_stages(kind)):
-        for arguments in SETTINGS.get(stage.__name__, [{}]):
-            try:
-                stages.append(stage(**arguments))
-            except (TypeError, ValueError) as error:
-                stages.append(CodecError(f"{stage.__name__} cannot be made: {error}"))
-    return stages
-
-
-def label(stage: Stage) -> str:
-    """A stage with those of its arguments that are not the default, or that `SETTINGS` varies."""
-    varied = {name for arguments in SETTINGS.get(type(stage).__name__, ()) for name in arguments}
-    try:
-        default = type(stage)().get_config()
-    except (TypeError, ValueError):  # an application's, with arguments that have no default
-        default = {}
-    shown = [name for name, value in stage.get_config().items() if name in varied or name not in default or value != default[name]]
-    texts = [f"{name}={_text(getattr(stage, name))}" for name in shown]
-    return f"{type(stage).__name__}({', '.join(texts)})".removesuffix("()")
-
-
-def _text(value: object) -> str:
-    return label(value) if isinstance(value, Stage) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-class Bucket:
+class Sample:
     """Gradients side by side, and what a sparsifier keeps of them.
 
     Attributes:
@@ -108,11 +56,11 @@ class Bucket:
 
 @dataclasses.dataclass(frozen=True)
 class IndexFigures:
-    """An index codec on a bucket.
+    """An index codec on what is kept.
 
     Attributes:
         lengths: int64[gradients], bytes of each code.
-        places: int64[sent], the support that receivers decode, as places of the bucket's `flat`.
+        places: int64[sent], the support that receivers decode, as places of the sample's `flat`.
         values, splits: what a value codec gets for these places.
         missed: sum of the squares of what the sparsifier keeps and that support lacks.
     """
@@ -140,7 +88,7 @@ class ValueFigures:
 
 @dataclasses.dataclass(frozen=True)
 class PairFigures:
-    """An index codec and a value codec on a bucket.
+    """An index codec and a value codec on what is kept.
 
     Attributes:
         index_bytes, value_bytes: of the codes of all gradients, without the frame around them.
@@ -173,28 +121,28 @@ class PairFigures:
         return next((i for i, (most, _) in enumerate(ERROR_CLASSES) if self.relative_error <= most), len(ERROR_CLASSES) - 1)
 
 
-def measure_index(codec: IndexCodec, bucket: Bucket) -> IndexFigures:
-    """Encodes and decodes what is kept of a bucket.
+def measure_index(codec: IndexCodec, sample: Sample) -> IndexFigures:
+    """Encodes and decodes what is kept of a sample.
 
     Raises:
         CodecError: for a codec whose decoded support is not the one it promised.
     """
-    scalars = (bucket.zero, bucket.zero)
+    scalars = (sample.zero, sample.zero)
     (code, code_splits, indices, splits), encode_seconds = timed(
-        lambda: codec.encode(bucket.indices, bucket.splits, bucket.sizes, bucket.shapes, *scalars)
+        lambda: codec.encode(sample.indices, sample.splits, sample.sizes, sample.shapes, *scalars)
     )
     counts = splits[1:] - splits[:-1]
     (decoded, decoded_splits), decode_seconds = timed(
-        lambda: codec.decode(code, code_splits, counts, bucket.sizes, bucket.shapes, *scalars)
+        lambda: codec.decode(code, code_splits, counts, sample.sizes, sample.shapes, *scalars)
     )
-    promises = [(indices, splits), (bucket.indices, bucket.splits)] if codec.lossless else [(indices, splits)]
+    promises = [(indices, splits), (sample.indices, sample.splits)] if codec.lossless else [(indices, splits)]
     if not all(np.array_equal(decoded, i) and np.array_equal(decoded_splits, s) for i, s in promises):
         raise CodecError(f"{label(codec)} decodes to another support than its `encode` returned or, if lossless, was given")
-    places = bucket.places_of(indices, splits)
+    places = sample.places_of(indices, splits)
     # The naive policy of BloomFilter sends what was kept, for other places.
-    values = tf.constant(bucket.flat[places]) if codec.regathers else bucket.values
-    missed = np.setdiff1d(bucket.places, places, assume_unique=True)
-    return IndexFigures(codec, np.diff(code_splits), places, values, splits, _energy(bucket.flat[missed]), encode_seconds, decode_seconds)
+    values = tf.constant(sample.flat[places]) if codec.regathers else sample.values
+    missed = np.setdiff1d(sample.places, places, assume_unique=True)
+    return IndexFigures(codec, np.diff(code_splits), places, values, splits, _energy(sample.flat[missed]), encode_seconds, decode_seconds)
 
 
 def measure_value(codec: ValueCodec, values: tf.Tensor, splits: tf.Tensor, error_feedback: bool = True) -> ValueFigures:
@@ -213,17 +161,17 @@ def measure_value(codec: ValueCodec, values: tf.Tensor, splits: tf.Tensor, error
     encoder = _contraction(codec) if error_feedback else codec
     (code, code_splits, promised), encode_seconds = timed(lambda: encoder.encode(values, splits, zero, zero))
     decoded, decode_seconds = timed(lambda: codec.decode(code, code_splits, counts))
-    if not np.array_equal(decoded, promised, equal_nan=True):
+    if np.asarray(decoded).tobytes() != np.asarray(promised).tobytes():  # to the bit, also of zeros' signs and of NaN
         raise CodecError(f"{label(codec)} decodes to other values than its `encode` returned")
     return ValueFigures(codec, np.diff(code_splits), decoded.numpy(), encode_seconds, decode_seconds)
 
 
-def join(index: IndexFigures, value: ValueFigures, bucket: Bucket) -> PairFigures:
+def join(index: IndexFigures, value: ValueFigures, sample: Sample) -> PairFigures:
     """The figures of a pair, from those of an index codec and of a value codec on the values at its support."""
-    wanted = bucket.flat[index.places]
+    wanted = sample.flat[index.places]
     error = _energy(value.decoded.astype(np.float64) - wanted)
     index_bytes, value_bytes = int(index.lengths.sum()), int(value.lengths.sum())
-    kept = max(1, bucket.kept)
+    kept = max(1, sample.kept)
     return PairFigures(
         index=index.codec,
         value=value.codec,
@@ -232,15 +180,15 @@ def join(index: IndexFigures, value: ValueFigures, bucket: Bucket) -> PairFigure
         bits_per_index=8 * index_bytes / kept,
         bits_per_value=8 * value_bytes / kept,
         sent=len(wanted),
-        relative_error=math.sqrt(_share(error + index.missed, _energy(bucket.values.numpy()))),
-        energy_kept=1 - _share(_energy(bucket.flat) - _energy(wanted) + error, _energy(bucket.flat)),
+        relative_error=math.sqrt(_share(error + index.missed, _energy(sample.values.numpy()))),
+        energy_kept=1 - _share(_energy(sample.flat) - _energy(wanted) + error, _energy(sample.flat)),
         encode_seconds=index.encode_seconds + value.encode_seconds,
         decode_seconds=index.decode_seconds + value.decode_seconds,
     )
 
 
 def measure_pairs(
-    bucket: Bucket,
+    sample: Sample,
     indices: Sequence[IndexCodec],
     values: Sequence[ValueCodec],
     progress: Callable[[str], None] = lambda text: None,
@@ -251,7 +199,7 @@ def measure_pairs(
     other one.
 
     Args:
-        bucket: the gradients.
+        sample: the gradients.
         indices, values: the codecs.
         progress: called with the name of a codec or pair before it is measured; `len(indices) + (1 + lossy) * len(values)` times at most.
     """
@@ -266,7 +214,7 @@ def measure_pairs(
             return None
 
     for codec in sorted(indices, key=lambda codec: not codec.lossless):
-        index = attempt(label(codec), lambda codec=codec: measure_index(codec, bucket))
+        index = attempt(label(codec), lambda codec=codec: measure_index(codec, sample))
         if index is None:
             continue
         measured = shared if codec.lossless else {}
@@ -277,15 +225,19 @@ def measure_pairs(
             if i not in measured:
                 measured[i] = attempt(what, lambda value=value, index=index: measure_value(value, index.values, index.splits))
             if measured[i] is not None:
-                pairs.append(join(index, measured[i], bucket))
+                pairs.append(join(index, measured[i], sample))
     return pairs, failures
 
 
 def pareto_front(pairs: Sequence[PairFigures]) -> list[PairFigures]:
-    """The pairs that no other one beats in bytes without a larger error, by bytes."""
-    front, least = [], math.inf
+    """The pairs of which no other one has fewer bytes or a smaller error without more of the other; by bytes.
+
+    None with an error of 1 or more: sending nothing is better.
+    """
+    front, least = [], 1.0
     for pair in sorted(pairs, key=lambda pair: (pair.bytes, pair.relative_error)):
-        if pair.relative_error < least:
+        as_good = front and (pair.bytes, pair.relative_error) == (front[-1].bytes, front[-1].relative_error)
+        if pair.relative_error < least or as_good:
             front.append(pair)
             least = pair.relative_error
     return front

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import math
+import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from deepreduce_tf.inspection import ERROR_CLASSES, Bucket, PairFigures, label, measure_value, pareto_front
+from deepreduce_tf.inspection import ERROR_CLASSES, PairFigures, Sample, measure_value, pareto_front
+from deepreduce_tf.inspection_settings import label
 from deepreduce_tf.stage import Stage, registered_stages, serialize
 from deepreduce_tf.value_codecs import ValueCodec
 
@@ -27,20 +32,20 @@ def sort_pairs(pairs: Sequence[PairFigures], key: str) -> list[PairFigures]:
     return sorted(pairs, key=lambda pair: (pair.error_class, SORT_KEYS[key](pair), pair.bytes, pair.decode_seconds))
 
 
-def summary(bucket: Bucket, small: dict[str, np.ndarray]) -> dict[str, object]:
+def summary(sample: Sample, small: dict[str, np.ndarray]) -> dict[str, object]:
     """What holds for all pairs, for JSON and the table's title."""
     return {
-        "gradients": len(bucket.names),
-        "elements": len(bucket.flat),
-        "kept": bucket.kept,
+        "gradients": len(sample.names),
+        "elements": len(sample.flat),
+        "kept": sample.kept,
         "small_gradients": len(small),
         "small_elements": sum(gradient.size for gradient in small.values()),
-        "bound_bits_per_index": bucket.bound_bits / max(1, bucket.kept),
-        "select_ms": 1e3 * bucket.select_seconds,
+        "bound_bits_per_index": sample.bound_bits / max(1, sample.kept),
+        "select_ms": 1e3 * sample.select_seconds,
     }
 
 
-def to_json(facts: dict[str, object], bucket: Bucket, pairs: Sequence[PairFigures], failures: Sequence[str]) -> str:
+def to_json(facts: dict[str, object], sample: Sample, pairs: Sequence[PairFigures], failures: Sequence[str]) -> str:
     """One JSON document: `facts`, all pairs, and the codecs that failed."""
     front = {id(pair) for pair in pareto_front(pairs)}
     rows = [
@@ -53,7 +58,7 @@ def to_json(facts: dict[str, object], bucket: Bucket, pairs: Sequence[PairFigure
             "index_bytes": pair.index_bytes,
             "value_bytes": pair.value_bytes,
             "bytes": pair.bytes,
-            "relative_volume": pair.bytes / (4 * len(bucket.flat)),
+            "relative_volume": pair.bytes / (4 * len(sample.flat)),
             "sent": pair.sent,
             "relative_error": pair.relative_error if math.isfinite(pair.relative_error) else None,
             "energy_kept": pair.energy_kept if math.isfinite(pair.energy_kept) else None,
@@ -66,12 +71,12 @@ def to_json(facts: dict[str, object], bucket: Bucket, pairs: Sequence[PairFigure
     return json.dumps(facts | {"pairs": rows, "failed": list(failures)}, indent=2, allow_nan=False)
 
 
-def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: int | None) -> None:
-    """Prints sorted pairs.
+def to_table(title: str, sample: Sample, pairs: Sequence[PairFigures], rows: int | None) -> str:
+    """A table of sorted pairs, as wide as it must be.
 
     Args:
         title: lines above the table.
-        bucket: the gradients.
+        sample: the gradients.
         pairs: what `sort_pairs` returns.
         rows: how many to show of each class of error; all when None.
     """
@@ -80,12 +85,12 @@ def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: 
     import rich.table
 
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-    bound = f"bits/index\nbound {bucket.bound_bits / max(1, bucket.kept):.2f}"
+    bound = f"bits/index\nbound {sample.bound_bits / max(1, sample.kept):.2f}"
     for column in ("index", "value"):
         table.add_column(column, overflow="fold")
     for column in (bound, "bits/\nvalue", "bytes", "% of\ndense", "error\n%", "energy\nkept %", "encode\nms/MB", "decode\nms/MB"):
         table.add_column(column, justify="right", no_wrap=True)
-    front, megabytes = {id(pair) for pair in pareto_front(pairs)}, 4e-6 * len(bucket.flat)
+    front, megabytes = {id(pair) for pair in pareto_front(pairs)}, 4e-6 * len(sample.flat)
     for place, (_, name) in enumerate(ERROR_CLASSES):
         members = [pair for pair in pairs if pair.error_class == place]
         if not members:
@@ -95,24 +100,25 @@ def print_table(title: str, bucket: Bucket, pairs: Sequence[PairFigures], rows: 
         table.add_row(f"[bold]error: {name}[/bold]{hidden}")
         for pair in shown:
             star = " *" if id(pair) in front else ""
-            table.add_row(label(pair.index) + star, label(pair.value), *_cells(pair, bucket, megabytes))
+            table.add_row(label(pair.index) + star, label(pair.value), *_cells(pair, sample, megabytes))
         table.add_section()
     console = rich.console.Console()
     # Folded names would be hard to read: in a narrow terminal lines go on in the next one.
     console.width = max(console.width, console.measure(table, options=console.options.update(max_width=1000)).maximum)
-    with console.capture() as text:  # at a broken pipe rich would end the program
+    with console.capture() as text:
         console.print(title, highlight=False, markup=False, soft_wrap=True)
         console.print(table)
-        console.print("* no other pair has fewer bytes and no larger error", markup=False)
-    print(text.get(), end="")
+        star = "* no other pair has fewer bytes or a smaller error without more of the other; none from an error of 100 % on"
+        console.print(star, highlight=False, markup=False, soft_wrap=True)
+    return text.get().rstrip("\n")
 
 
-def _cells(pair: PairFigures, bucket: Bucket, megabytes: float) -> tuple[str, ...]:
+def _cells(pair: PairFigures, sample: Sample, megabytes: float) -> tuple[str, ...]:
     return (
         f"{pair.bits_per_index:.2f}",
         f"{pair.bits_per_value:.2f}",
         f"{pair.bytes:,}",
-        f"{100 * pair.bytes / (4 * len(bucket.flat)):.3f}",
+        f"{100 * pair.bytes / (4 * len(sample.flat)):.3f}",
         "0" if pair.relative_error == 0 else f"{100 * pair.relative_error:.3g}",
         f"{100 * pair.energy_kept:.2f}",
         f"{1e3 * pair.encode_seconds / megabytes:.2f}",
@@ -120,7 +126,37 @@ def _cells(pair: PairFigures, bucket: Bucket, megabytes: float) -> tuple[str, ..
     )
 
 
-def plot(file: Path, bucket: Bucket, pairs: Sequence[PairFigures]) -> None:
+def check_picture(option: str, file: Path) -> None:
+    """Refuses a file that `save_picture` could not write.
+
+    Raises:
+        ValueError: with the option that names the file.
+    """
+    folder = file.resolve().parent
+    if file.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"{option} must name a .png, .pdf or .svg file. Received: {file}")
+    if not folder.is_dir():
+        raise ValueError(f"{option} must name a file in a folder that exists. Received: {file}. Make the folder first.")
+    if file.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(f"{option} must name a file that may be written. Received: {file}")
+
+
+def save_picture(figure, file: Path) -> None:
+    """Writes a figure of matplotlib, all of it or nothing: a full disk leaves the file that was there."""
+    picture = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of characters in names that the font lacks
+        figure.savefig(picture, format=file.suffix[1:].lower(), dpi=120)
+    file = file.resolve()  # a link stays one
+    part = file.with_name(f".{os.getpid()}.part")
+    try:
+        part.write_bytes(picture.getbuffer())
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def plot(file: Path, sample: Sample, pairs: Sequence[PairFigures]) -> None:
     """Draws size against error of each pair, and the sorted values of the largest gradient with their fits."""
     import matplotlib
 
@@ -128,18 +164,18 @@ def plot(file: Path, bucket: Bucket, pairs: Sequence[PairFigures]) -> None:
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(15, 6.5), layout="constrained")
-    _plot_pairs(left, bucket, pairs)
-    _plot_values(right, bucket)
-    figure.savefig(file, dpi=120)
+    _plot_pairs(left, sample, pairs)
+    _plot_values(right, sample)
+    save_picture(figure, file)
     plt.close(figure)
 
 
-def _plot_pairs(axes, bucket: Bucket, pairs: Sequence[PairFigures]) -> None:
+def _plot_pairs(axes, sample: Sample, pairs: Sequence[PairFigures]) -> None:
     errors = [pair.relative_error for pair in pairs if 0 < pair.relative_error < math.inf]
     lossless = min([*errors, 1e-3]) / 10  # where a logarithmic axis shows 0
 
     def places(some):
-        return [max(lossless, pair.relative_error) for pair in some], [8 * pair.bytes / max(1, bucket.kept) for pair in some]
+        return [max(lossless, pair.relative_error) for pair in some], [8 * pair.bytes / max(1, sample.kept) for pair in some]
 
     pairs = [pair for pair in pairs if math.isfinite(pair.relative_error)]
     names = list(dict.fromkeys(label(pair.value) for pair in pairs))
@@ -148,11 +184,13 @@ def _plot_pairs(axes, bucket: Bucket, pairs: Sequence[PairFigures]) -> None:
         axes.scatter(
             *places([pair for pair in pairs if label(pair.value) == name]), s=22, color=f"C{i % 10}", marker=marker, alpha=0.6, label=name
         )
-    front = sorted(pareto_front(pairs), key=lambda pair: pair.relative_error)
+    front, names = sorted(pareto_front(pairs), key=lambda pair: pair.relative_error), []
     axes.step(*places(front), where="post", color="black", linewidth=1, label="Pareto front")
-    for number, (x, y) in enumerate(zip(*places(front), strict=True), 1):
-        axes.annotate(number, (x, y), (-3, -3), textcoords="offset points", ha="right", va="top", fontsize=8)
-    names = [f"{number}  {label(pair.index)}, {label(pair.value)}" for number, pair in enumerate(front, 1)]
+    for number, (_, group) in enumerate(itertools.groupby(front, key=lambda pair: pair.relative_error), 1):
+        first, *others = group
+        axes.annotate(number, np.ravel(places([first])), (-3, -3), textcoords="offset points", ha="right", va="top", fontsize=8)
+        as_good = f", and {len(others)} more" if others else ""
+        names.append(f"{number}  {label(first.index)}, {label(first.value)}{as_good}")
     axes.text(0.02, 0.02, "\n".join(names), transform=axes.transAxes, fontsize=7)  # under the front there is nothing
     axes.set(xscale="log", xlabel="relative error (left edge: lossless)", ylabel="bits per kept element, places and values")
     axes.set_yscale("log", base=2)
@@ -162,9 +200,9 @@ def _plot_pairs(axes, bucket: Bucket, pairs: Sequence[PairFigures]) -> None:
     axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", fontsize=7, ncols=6)
 
 
-def _plot_values(axes, bucket: Bucket) -> None:
-    largest = int(np.argmax(bucket.sizes))
-    values = bucket.values[bucket.splits[largest] : bucket.splits[largest + 1]]
+def _plot_values(axes, sample: Sample) -> None:
+    largest = int(np.argmax(sample.sizes))
+    values = sample.values[sample.splits[largest] : sample.splits[largest + 1]]
     order = np.argsort(-values.numpy(), kind="stable")
     axes.plot(values.numpy()[order], color="black", linewidth=2, label=f"{len(order):,} kept values")
     for stage in _fits():
@@ -175,7 +213,7 @@ def _plot_values(axes, bucket: Bucket) -> None:
             continue
         axes.plot(decoded[order], linewidth=1, label=label(stage))
     axes.set(xlabel="place in descending order", ylabel="value")
-    axes.set_title(f"{bucket.names[largest]}, {bucket.sizes[largest]:,} elements", parse_math=False)
+    axes.set_title(f"{sample.names[largest]}, {sample.sizes[largest]:,} elements", parse_math=False)
     axes.legend(fontsize=8)
 
 

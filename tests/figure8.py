@@ -20,11 +20,14 @@ import rich.table
 from stages import bucket_of
 
 from deepreduce_tf import Adaptive, DeepReduce, SketchML, TopK
-from deepreduce_tf.gradient_files import GradientsError, load_gradients
-from deepreduce_tf.inspection import Bucket, PairFigures, join, label, measure_index, measure_value
+from deepreduce_tf.gradient_files import load_gradients
+from deepreduce_tf.inspection import PairFigures, Sample, join, measure_index, measure_value
+from deepreduce_tf.inspection_report import check_picture, save_picture
+from deepreduce_tf.inspection_settings import label
 from deepreduce_tf.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
 LAYER_SIZE = 36_864
 # Of one layer of 36,864 elements at 1 %: milliseconds to encode and decode (BF-P2 on a GPU), and percent of the dense bytes.
 PUBLISHED_MS = {"deflate": (1.1, 3.2), "rle": (350, 7), "huffman": (120, 130), "skcompress": (700, 2300), "bf-p2": (4, 2.4)}
@@ -66,16 +69,16 @@ def at_ratio(sparsifier, ratio):
 
 
 def measure(gradients: dict[str, np.ndarray], arguments: dict[str, object]) -> PairFigures:
-    """One method on gradients, as one bucket."""
-    bucket = Bucket(gradients, arguments["sparsifier"])
-    index = measure_index(arguments["index"], bucket)
-    return join(index, measure_value(arguments["value"], index.values, index.splits, arguments.get("error_feedback", True)), bucket)
+    """One method on all of some gradients."""
+    sample = Sample(gradients, arguments["sparsifier"])
+    index = measure_index(arguments["index"], sample)
+    return join(index, measure_value(arguments["value"], index.values, index.splits, arguments.get("error_feedback", True)), sample)
 
 
-def measure_row(name: str, arguments: dict[str, object], gradients: dict[str, np.ndarray], ratio: float) -> Row:
+def measure_row(name: str, arguments: dict[str, object], gradients: dict[str, np.ndarray], raw: int) -> Row:
+    """One method; `raw` is the bytes of raw pairs of all gradients."""
     whole = measure(gradients, arguments)
     layer = dict(list(layers_of(gradients).items())[:1])
-    raw = 8 * Bucket(gradients, TopK(ratio)).kept
     return Row(
         name=name,
         codecs=f"{label(arguments['index'])}, {label(arguments['value'])}",
@@ -125,7 +128,7 @@ def print_tables(title: str, rows: list[Row], volumes: dict[str, tuple[float, fl
             layer,
             published,
         )
-    console = rich.console.Console(width=160)
+    console = rich.console.Console(width=180)  # codecs are not folded
     console.print(table)
     if volumes:
         small = rich.table.Table(title=f"whole frames of one layer of {LAYER_SIZE:,} elements, {layers} layers", title_justify="left")
@@ -164,14 +167,13 @@ def draw(file: Path, title: str, rows: list[Row]) -> None:
         right.plot([ms for _, ms in known], [place for place, _ in known], "x", color=color, label=f"{name}, published")
     right.set(xscale="log", xlabel=f"milliseconds, one layer of {LAYER_SIZE:,} elements")
     right.legend(fontsize=8)
-    figure.savefig(file, dpi=120)
+    save_picture(figure, file)
     plt.close(figure)
 
 
 def train(steps: int) -> Path:
     """Trains ResNet-20 on this machine alone and returns the file of its gradients."""
-    file = ROOT / "build" / "resnet20_gradients.npz"
-    file.parent.mkdir(exist_ok=True)
+    file = BUILD / "resnet20_gradients.npz"
     program = [sys.executable, ROOT / "models" / "train.py", "--compression", "none", "--steps", str(steps), "--save-gradients", file]
     subprocess.run([str(word) for word in program], check=True)
     return file
@@ -184,14 +186,17 @@ def main() -> None:
     )
     parser.add_argument("--steps", type=int, default=200, help="steps to train (default %(default)s)")
     parser.add_argument("--ratio", type=float, default=0.01, help="share of the elements that is kept (default %(default)s)")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "figure8.png", help="the picture (default docs/figure8.png)")
+    parser.add_argument("--output", type=Path, default=BUILD / "figure8.png", help="the picture (default build/figure8.png)")
     arguments = parser.parse_args()
-    try:
+    BUILD.mkdir(exist_ok=True)
+    try:  # what may be wrong comes before what takes long
+        table = methods(arguments.ratio)
+        check_picture("--output", arguments.output)
         gradients, _ = load_gradients(arguments.gradients or train(arguments.steps), min_size=1024)
-    except GradientsError as error:
+    except ValueError as error:
         sys.exit(f"figure8.py: {error}")
-    table = methods(arguments.ratio)
-    rows = [measure_row(name, each, gradients, arguments.ratio) for name, each in table.items()]
+    raw = 8 * Sample(gradients, TopK(arguments.ratio)).kept
+    rows = [measure_row(name, each, gradients, raw) for name, each in table.items()]
     elements = sum(gradient.size for gradient in gradients.values())
     title = f"{len(gradients)} gradients, {elements:,} elements, top {100 * arguments.ratio:g} %"
     print_tables(title, rows, frame_volumes(gradients, table), len(layers_of(gradients)))

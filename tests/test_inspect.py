@@ -1,5 +1,6 @@
 """`python -m deepreduce_tf inspect`: its figures against NumPy and SciPy, its output, and what it refuses."""
 
+import errno
 import itertools
 import json
 import math
@@ -8,7 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
-import types
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -18,10 +19,12 @@ import pytest
 import tensorflow as tf
 from scipy.special import gammaln
 
-from deepreduce_tf import QSGD, Float32, IndexCodec, LogQuantizer, Rice, TopK, ValueCodec, register_stage, stage
+from deepreduce_tf import QSGD, BloomFilter, Float32, IndexCodec, LogQuantizer, Rice, TernGrad, TopK, ValueCodec, register_stage, stage
 from deepreduce_tf.__main__ import main
-from deepreduce_tf.inspection import SETTINGS, Bucket, CodecError, join, label, measure_index, measure_pairs, measure_value, pareto_front
-from deepreduce_tf.inspection import settings as settings_of
+from deepreduce_tf.inspection import PairFigures, Sample, join, measure_index, measure_pairs, measure_value, pareto_front
+from deepreduce_tf.inspection_settings import SETTINGS, CodecError, label
+from deepreduce_tf.inspection_settings import settings as settings_of
+from deepreduce_tf.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTS = ["file", "ratio", "min_size", "gradients", "elements", "kept", "small_gradients", "small_elements"]
@@ -76,19 +79,19 @@ def large(gradients):
 
 
 def test_the_bound_is_the_logarithm_of_the_number_of_supports(gradients):
-    bucket = Bucket(large(gradients), TopK(0.01))
+    sample = Sample(large(gradients), TopK(0.01))
     sizes, counts = np.array([9216, 6000]), np.array([92, 60])
-    assert bucket.kept == counts.sum()
+    assert sample.kept == counts.sum()
     nats = gammaln(sizes + 1) - gammaln(counts + 1) - gammaln(sizes - counts + 1)
-    assert bucket.bound_bits == pytest.approx(nats.sum() / math.log(2), rel=1e-9)
+    assert sample.bound_bits == pytest.approx(nats.sum() / math.log(2), rel=1e-9)
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.3])
 @pytest.mark.parametrize("value", [Float32(), QSGD(4), LogQuantizer(8)], ids=repr)
 def test_figures_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio, value):
-    bucket = Bucket(large(gradients), TopK(ratio))
-    index = measure_index(Rice(), bucket)
-    pair = join(index, measure_value(value, index.values, index.splits, error_feedback=False), bucket)
+    sample = Sample(large(gradients), TopK(ratio))
+    index = measure_index(Rice(), sample)
+    pair = join(index, measure_value(value, index.values, index.splits, error_feedback=False), sample)
     index_bytes = value_bytes = 0
     zero = tf.zeros([], tf.int64)
     sent, kept = [], []
@@ -98,13 +101,13 @@ def test_figures_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio
         index_bytes += Rice().encode(selection.indices, selection.splits, sizes, shapes, zero, zero)[0].shape[0]
         value_bytes += value.encode(selection.values, selection.splits, zero, zero)[0].shape[0]
         sent.append(np.zeros(gradient.size))
-        sent[-1][selection.indices] = measure_value(value, bucket.values, bucket.splits, False).decoded[slice(*bucket.splits[i : i + 2])]
+        sent[-1][selection.indices] = measure_value(value, sample.values, sample.splits, False).decoded[slice(*sample.splits[i : i + 2])]
         kept.append(TopK(ratio)(gradient).numpy().ravel())
     sent, kept = np.concatenate(sent), np.concatenate(kept).astype("float64")
     dense = np.concatenate([gradient.ravel() for gradient in large(gradients).values()]).astype("float64")
-    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (index_bytes, value_bytes, bucket.kept)
-    assert pair.bits_per_index == pytest.approx(8 * index_bytes / bucket.kept)
-    assert pair.bits_per_value == pytest.approx(8 * value_bytes / bucket.kept)
+    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (index_bytes, value_bytes, sample.kept)
+    assert pair.bits_per_index == pytest.approx(8 * index_bytes / sample.kept)
+    assert pair.bits_per_value == pytest.approx(8 * value_bytes / sample.kept)
     assert pair.relative_error == pytest.approx(np.linalg.norm(sent - kept) / np.linalg.norm(kept), rel=1e-6)
     assert pair.energy_kept == pytest.approx(1 - np.sum((sent - dense) ** 2) / np.sum(dense**2), rel=1e-6)
 
@@ -122,37 +125,110 @@ class FirstPlaces(IndexCodec):
 
 
 def test_a_codec_that_changes_the_support_is_measured_with_the_values_there(gradients):
-    bucket = Bucket(large(gradients), TopK(0.1))
-    (pair,), failures = measure_pairs(bucket, [FirstPlaces()], [QSGD(8)])
+    sample = Sample(large(gradients), TopK(0.1))
+    (pair,), failures = measure_pairs(sample, [FirstPlaces()], [QSGD(8)])
     sent, kept, dense = [], [], []
-    decoded = measure_value(QSGD(8), *first_values(bucket)).decoded
+    decoded = measure_value(QSGD(8), *first_values(sample)).decoded
     for i, gradient in enumerate(large(gradients).values()):
         dense.append(gradient.ravel())
         kept.append(TopK(0.1)(gradient).numpy().ravel() != 0)
         sent.append(np.zeros(gradient.size))
-        values = decoded[slice(*bucket.splits[i : i + 2])]
+        values = decoded[slice(*sample.splits[i : i + 2])]
         sent[-1][: len(values)] = values
     sent, kept, dense = np.concatenate(sent), np.concatenate(kept), np.concatenate(dense).astype("float64")
     concerned = kept | (sent != 0)
     assert not failures
-    assert (pair.index_bytes, pair.sent) == (0, bucket.kept)
+    assert (pair.index_bytes, pair.sent) == (0, sample.kept)
     assert pair.relative_error == pytest.approx(np.linalg.norm((sent - dense)[concerned]) / np.linalg.norm(dense[kept]), rel=1e-6)
     assert pair.energy_kept == pytest.approx(1 - np.sum((sent - dense) ** 2) / np.sum(dense**2), rel=1e-6)
 
 
-def first_values(bucket):
-    splits = bucket.splits.numpy()
-    starts = zip(bucket.starts, np.diff(splits), strict=True)
-    return tf.constant(np.concatenate([bucket.flat[start : start + count] for start, count in starts])), bucket.splits
+def first_values(sample):
+    splits = sample.splits.numpy()
+    starts = zip(sample.starts, np.diff(splits), strict=True)
+    return tf.constant(np.concatenate([sample.flat[start : start + count] for start, count in starts])), sample.splits
+
+
+@pytest.mark.parametrize("policy", ["p0", "naive"])
+def test_figures_of_a_bloom_filter_agree_with_numpy(gradients, policy):
+    codec = BloomFilter(fpr=0.1, policy=policy)
+    sample = Sample(large(gradients), TopK(0.05))
+    (pair,), failures = measure_pairs(sample, [codec], [Float32()])
+    zero, tensors = tf.zeros([], tf.int64), [tf.constant(gradient) for gradient in large(gradients).values()]
+    indices, values, splits = TopK(0.05).select(tensors, [], zero, zero)
+    sizes, shapes = tf.constant([9216, 6000], tf.int64), [tf.constant(tensor.shape) for tensor in tensors]
+    code, _, support, support_splits = codec.encode(indices, splits, sizes, shapes, zero, zero)
+    dense = np.concatenate([gradient.ravel() for gradient in large(gradients).values()]).astype("float64")
+    places = support.numpy() + np.repeat([0, 9216], np.diff(support_splits))
+    kept_places = indices.numpy() + np.repeat([0, 9216], np.diff(splits))
+    sent = np.zeros(len(dense))
+    sent[places] = values if policy == "naive" else dense[places]
+    concerned = np.union1d(places, kept_places)
+    error = np.linalg.norm((sent - dense)[concerned]) / np.linalg.norm(dense[kept_places])
+    assert not failures
+    assert (pair.sent > sample.kept, error > 0.5) == ((True, False) if policy == "p0" else (False, True))
+    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (len(code), 4 * len(places), len(places))
+    assert (pair.bits_per_index + pair.bits_per_value) * len(kept_places) == pytest.approx(8 * pair.bytes)
+    assert pair.relative_error == pytest.approx(error, rel=1e-6)
+    assert pair.energy_kept == pytest.approx(1 - np.sum((sent - dense) ** 2) / np.sum(dense**2), rel=1e-6)
+
+
+def test_values_are_encoded_as_with_error_feedback(gradients):
+    sample = Sample(large(gradients), TopK(1.0))
+    (pair,), _ = measure_pairs(sample, [Rice()], [TernGrad()])
+    zero = tf.zeros([], tf.int64)
+    errors = []
+    for codec in (TernGrad().contraction(), TernGrad()):
+        decoded = codec.encode(sample.values, sample.splits, zero, zero)[2].numpy()
+        errors.append(np.linalg.norm(decoded - sample.values.numpy()) / np.linalg.norm(sample.values))
+    assert errors[0] < 1 < errors[1]
+    assert pair.relative_error == pytest.approx(errors[0], rel=1e-6)
+    plain = measure_value(TernGrad(), sample.values, sample.splits, error_feedback=False).decoded
+    assert np.linalg.norm(plain - sample.values.numpy()) / np.linalg.norm(sample.values) == pytest.approx(errors[1], rel=1e-6)
+
+
+def test_a_codec_that_says_lossless_and_drops_a_place_is_named(gradients):
+    class Forgetful(Rice):
+        def encode(self, indices, splits, *others):
+            splits = tf.concat([splits[:-1], splits[-1:] - 1], 0)
+            return super().encode(indices[:-1], splits, *others)
+
+    pairs, failures = measure_pairs(Sample(large(gradients), TopK(0.05)), [Forgetful(), Rice()], [Float32()])
+    assert [type(pair.index) for pair in pairs] == [Rice]
+    assert failures == ["Forgetful: Forgetful decodes to another support than its `encode` returned or, if lossless, was given"]
+
+
+def test_decoded_values_must_be_the_promised_ones_to_the_bit():
+    class Signless(Float32):
+        def decode(self, code, code_splits, counts):
+            return super().decode(code, code_splits, counts) + 0.0  # -0 becomes 0
+
+    with pytest.raises(CodecError, match="Signless decodes to other values than its `encode` returned"):
+        measure_value(Signless(), tf.constant([1.0, -0.0]), tf.constant([0, 2], tf.int64))
+    measure_value(Float32(), tf.constant([1.0, -0.0, np.nan]), tf.constant([0, 3], tf.int64))
+
+
+def pair_of(size, error):
+    return PairFigures(Rice(), Float32(), size, 0, 0, 0, 0, error, 0, 0, 0)
+
+
+def test_ties_share_the_pareto_front_and_errors_above_all_that_is_kept_are_not_on_it():
+    small, twin, exact, exact_twin = pair_of(10, 0.5), pair_of(10, 0.5), pair_of(20, 0.0), pair_of(20, 0.0)
+    beaten = [pair_of(10, 0.6), pair_of(11, 0.5), pair_of(21, 0.0), pair_of(5, 1.0), pair_of(4, math.inf)]
+    assert set(map(id, pareto_front([exact, *beaten, small, exact_twin, twin]))) == set(map(id, [small, twin, exact, exact_twin]))
+    assert pareto_front(beaten[-2:]) == []
 
 
 def test_the_pareto_front_holds_what_nothing_beats(gradients):
-    pairs, _ = measure_pairs(Bucket(large(gradients), TopK(0.05)), settings_of(IndexCodec), settings_of(ValueCodec))
+    pairs, _ = measure_pairs(Sample(large(gradients), TopK(0.05)), settings_of(IndexCodec), settings_of(ValueCodec))
     front = pareto_front(pairs)
     for pair in pairs:
         beaten = [other for other in pairs if other.bytes <= pair.bytes and other.relative_error < pair.relative_error]
         assert not (pair in front and beaten)
-        assert any(other.bytes <= pair.bytes and other.relative_error <= pair.relative_error for other in front)
+        worse_than_nothing = pair.relative_error >= 1
+        covered = any(other.bytes <= pair.bytes and other.relative_error <= pair.relative_error for other in front)
+        assert covered or worse_than_nothing
+        assert not (pair in front and worse_than_nothing)
 
 
 def test_every_setting_makes_a_stage():
@@ -202,6 +278,33 @@ def test_the_table_shows_some_rows_of_each_class_or_all(run, file):
     assert "of 2 pairs" not in all_rows[1] and all_rows[1].count("Float32") == 2
     assert all_rows[1].count("Rice") == all_rows[1].count("Bitmap") == 5
     assert "left out: 1 gradients of fewer than 1024 elements, 30 together" in few[1]
+
+
+def rows_of(table):
+    """Index and value codec of each row of a printed table."""
+    cells = [re.split(r"\s{2,}", line.strip()) for line in table.split("\u2500")[-1].splitlines()]
+    return [(row[0].removesuffix(" *"), row[1]) for row in cells if len(row) == 10]
+
+
+def test_names_are_not_folded_in_a_narrow_terminal(run, file, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, output, _ = run(file, "--all", "--index", "rice,bloom_filter", "--value", "deflate,three_lc")
+    tried = (settings_of(IndexCodec, ["rice", "bloom_filter"]), settings_of(ValueCodec, ["deflate", "three_lc"]))
+    assert sorted(rows_of(output)) == sorted(itertools.product(*(map(label, stages) for stages in tried)))
+
+
+def test_the_page_shows_what_is_printed(run, file):
+    shown = re.search(r"```\n(gradients.npz: .*?)\n```", (ROOT / "docs" / "inspect.md").read_text(), re.DOTALL)[1]
+    printed = run(file, "--all")[1].rstrip().replace(str(file), file.name)
+
+    def heads(table):
+        """What is printed above the rows, without its figures."""
+        return re.sub(r"[\d,.]*\d", "N", table.split("\u2500")[0]).split()
+
+    assert heads(shown) == heads(printed)
+    assert len(rows_of(shown)) == 10 and set(rows_of(shown)) <= set(rows_of(printed))
+    assert re.findall("error: ([^,]*),", shown) == re.findall(r"error: (.*\S)", printed)
+    assert shown.splitlines()[-1] == printed.splitlines()[-1]
 
 
 def test_one_gradient_in_an_npy_file(run, tmp_path):
@@ -266,6 +369,57 @@ def test_the_plot_is_a_png(run, file, tmp_path):
     code, output, errors = run(file, "--plot", tmp_path / "plot.png")
     assert (code, errors) == (0, "") and "error: lossless" in output
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gradients.npz", "plot.png"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_plot_takes_any_name_and_pairs_that_are_all_worse_than_nothing(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    np.savez(tmp_path / "gradients.npz", **{"\u5377\u7a4d/kernel": np.random.default_rng(0).normal(size=5000)})
+    code, output, errors = run(
+        tmp_path / "gradients.npz", "--index", "bloom_filter", "--value", "three_lc", "--plot", tmp_path / "plot.svg"
+    )
+    assert (code, errors) == (0, "") and "more than 20 %" in output
+    assert b"<svg" in (tmp_path / "plot.svg").read_bytes()
+
+
+def test_a_full_disk_leaves_the_picture_that_was_there(run, file, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "plot.png").write_bytes(b"old")
+
+    def write_bytes(path, content):
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write_bytes)
+        code, _, errors = run(file, "--value", "qsgd", "--plot", tmp_path / "plot.png")
+    assert (code, errors) == (2, f"inspect: --plot {tmp_path / 'plot.png'}: No space left on device\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gradients.npz", "plot.png"]
+    assert (tmp_path / "plot.png").read_bytes() == b"old"
+
+
+def run_alone(*arguments, stdout):
+    """The command in a process of its own, in which Horovod is not installed: exit code and standard error."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "PYTHONUNBUFFERED"))}
+    command = [sys.executable, "-c", PROGRAM, "inspect", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is Linux's")
+def test_what_could_not_be_written_is_said(file):
+    with open("/dev/full", "w") as full:
+        code, _, errors = run_alone(file, "--json", "--index", "rice", "--value", "qsgd", stdout=full)
+    assert (code, errors) == (2, "inspect: standard output: No space left on device\n")
+
+
+def test_a_reader_that_goes_away_is_no_error(file):
+    reader, writer = os.pipe()
+    os.close(reader)
+    code, _, errors = run_alone(file, "--json", "--index", "rice", "--value", "qsgd", stdout=writer)
+    os.close(writer)
+    assert (code, errors) == (0, "")
 
 
 PROGRAM = """
@@ -279,11 +433,9 @@ runpy.run_module("deepreduce_tf", run_name="__main__", alter_sys=True)
 
 
 def test_the_command_works_without_horovod_and_is_silent_on_standard_error(file):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
-    command = [sys.executable, "-c", PROGRAM, "inspect", str(file), "--json", "--value", "qsgd"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["gradients"] == 2
+    code, output, errors = run_alone(file, "--json", "--value", "qsgd", stdout=subprocess.PIPE)
+    assert (code, errors) == (0, "")
+    assert json.loads(output)["gradients"] == 2
 
 
 # What is refused
@@ -310,10 +462,33 @@ def other_archive(path):
         archive.writestr("readme.txt", "no array")
 
 
+def archive_of(*names):
+    """An archive with an array under each name, also where two are the same."""
+
+    def write(path):
+        with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of zipfile, about one name twice
+            for name in names:
+                with archive.open(name, "w") as member:
+                    np.lib.format.write_array(member, ONES)
+
+    return write
+
+
+def terminal(path):
+    """A file that gives bytes and cannot be read twice."""
+    keyboard, screen = os.openpty()
+    os.write(keyboard, b"gradients\n")
+    path.symlink_to(os.ttyname(screen))
+
+
 ONES = np.ones(2000, "float32")
 BAD_FILES = {
     "missing": (lambda path: None, "No such file or directory. Expected an .npz file with one array per gradient"),
     "a pipe": (os.mkfifo, "Illegal seek. Expected an .npz file"),
+    "a terminal": (terminal, r"not seekable\. Expected an .npz file"),
+    "one name twice": (archive_of("a.npy", "b.npy", "b.npy"), "expected one array per name. Received: 2 arrays 'b'"),
+    "names that differ in .npy": (archive_of("a", "a.npy"), "expected one array per name. Received: 2 arrays 'a'"),
     "a folder": (Path.mkdir, "Is a directory. Expected an .npz file"),
     "empty": (Path.touch, "Expected an .npz file .* Received: No data left in file"),
     "text": (lambda path: path.write_text("gradients"), "Expected an .npz file .* Received: pickled Python objects, or bytes that are not"),
@@ -377,30 +552,56 @@ def test_what_must_be_installed_is_said(run, file, tmp_path, monkeypatch):
 # The paper's Figure 8
 
 
-@pytest.fixture
-def figure8(monkeypatch):
-    presets = types.ModuleType("deepreduce_tf.presets")
-    presets.PRESETS = {
-        "topk": {"sparsifier": TopK(0.1), "index": Rice(), "value": Float32()},
-        "3lc": {"sparsifier": TopK(1.0), "index": Rice(), "value": QSGD(2), "error_feedback": False},
-    }
-    monkeypatch.setitem(sys.modules, "deepreduce_tf.presets", presets)
-    return figure_8
+def figure8(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["figure8.py", *map(str, arguments)])
+    figure_8.main()
 
 
-def test_figure_8_shows_volumes_and_times_of_each_method(figure8, tmp_path, monkeypatch, capsys):
+def test_figure_8_shows_volumes_and_times_of_each_method(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     draw = np.random.default_rng(1)
     np.savez(tmp_path / "gradients.npz", a=draw.normal(size=(3, 3, 64, 64)), b=draw.normal(size=(3, 3, 32, 64)), c=draw.normal(size=10))
-    monkeypatch.setattr(sys, "argv", ["figure8.py", str(tmp_path / "gradients.npz"), "--output", str(tmp_path / "figure8.png")])
-    figure8.main()
+    figure8(monkeypatch, tmp_path / "gradients.npz", "--output", tmp_path / "figure8.png")
     output = capsys.readouterr().out
     assert (tmp_path / "figure8.png").read_bytes().startswith(b"\x89PNG\r\n")
-    (topk,) = [line.split() for line in output.splitlines() if "Float32" in line]
-    assert topk[topk.index("Float32") + 4] == "50.0"  # values: 4 of the 8 bytes of a raw pair
-    assert "whole frames of one layer of 36,864 elements, 1 layers" in output
+    volumes, frames = output.split("whole frames of one layer of 36,864 elements, 1 layers")
+    rows = {
+        cells[1].strip(): [cell.strip() for cell in cells[2:]] for line in volumes.splitlines() if len(cells := line.split("\u2502")) > 9
+    }
+    assert [*rows] == [*PRESETS, "default", "smallest"]
+    # Of a raw pair's 8 bytes 4 are the value; FixedWidth takes 16 of the 32 bits of a place below 36,864, and 15 of one below 18,432.
+    kept = np.array([369, 184])
+    index = 100 * (kept * [16, 15]).sum() / 64 / kept.sum()
+    assert rows["topk"][:5] == [
+        "FixedWidth, Float32",
+        f"{index:.1f}",
+        "50.0",
+        f"{50 + index:.1f}",
+        f"{(50 + index) * 8 * 553 / 4 / 55296:.3f}",
+    ]
+    assert [line.split("\u2502")[1].strip() for line in frames.splitlines() if "\u2502" in line] == [
+        *figure_8.PUBLISHED_VOLUME,
+        "default",
+        "smallest",
+    ]
 
 
-def test_figure_8_changes_the_ratio_of_sparse_methods_alone(figure8):
-    ratios = {name: arguments["sparsifier"].ratio for name, arguments in figure8.methods(0.01).items()}
-    assert ratios == {"topk": 0.01, "3lc": 1.0, "default": 0.01}
+def test_figure_8_changes_the_ratio_of_sparse_methods_alone():
+    ratios = {name: arguments["sparsifier"].ratio for name, arguments in figure_8.methods(0.02).items()}
+    assert [*ratios] == [*PRESETS, "default", "smallest"]
+    assert ratios == dict.fromkeys(ratios, 0.02) | {"3lc": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--ratio", "0"], r"`ratio` must be in \(0, 1\]. Received: ratio=0.0"),
+        (["--output", "/nope/x.png"], "--output must name a file in a folder that exists. Received: /nope/x.png. Make the folder first."),
+        (["/nope/gradients.npz"], "/nope/gradients.npz: No such file or directory"),
+    ],
+)
+def test_figure_8_refuses_in_one_line_before_it_measures_or_trains(monkeypatch, arguments, message):
+    for name in ("train", "measure"):
+        monkeypatch.setattr(figure_8, name, lambda *_: pytest.fail("too late"))
+    with pytest.raises(SystemExit, match=f"^figure8.py: {message}[^\n]*$"):
+        figure8(monkeypatch, *arguments)
