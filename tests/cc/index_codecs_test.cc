@@ -5,7 +5,7 @@
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kLossless[] = {1, 2, 3, 4, 5, 9, 6, 7};
+constexpr uint8_t kLossless[] = {1, 2, 3, 4, 5, 6, 7, 9};
 
 // The code of `indices`, after checking that it decodes to them, and is not longer than the raw form.
 Bytes RoundTrip(uint8_t id, int64_t size, const Support& indices) {
@@ -54,7 +54,7 @@ TEST("Every lossless index codec works up to the largest size") {
 }
 
 TEST("Nothing and everything kept have an empty code") {
-  for (uint8_t id : {0, 1, 2, 3, 4, 5, 9, 6, 7}) {
+  for (uint8_t id : {0, 1, 2, 3, 4, 5, 6, 7, 9}) {
     Segment segment;
     segment.size = 77;
     Support all(77), none;
@@ -187,7 +187,7 @@ TEST("Raw indices are refused where the codec had a shorter form") {
   segment.size = 1000;
   Support indices = UniformSupport(1000, 500, 3);
   const Bytes raw = Encode(FindIndex(1), segment, indices);
-  for (uint8_t id : {2, 3, 4, 5, 9, 6, 7})
+  for (uint8_t id : {2, 3, 4, 5, 6, 7, 9})
     CHECK(Same(Decode(FindIndex(id), segment, raw, &indices).name, "raw indices where the coded form is shorter"));
 }
 

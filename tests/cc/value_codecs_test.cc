@@ -10,7 +10,7 @@
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kAll[] = {1, 2, 3, 4, 5, 6, 10, 11, 12, 7, 8, 9};
+constexpr uint8_t kAll[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
