@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -150,6 +151,10 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
 
     def encode(self, bucket: Bucket) -> Encoded:
         plan = _Plan(self, bucket)
+        if plan.sparse and not self.index.lossless:
+            warnings.warn(
+                f"all rows of tf.IndexedSlices must arrive: they are coded by {plan.index!r}, not by {self.index!r}.", stacklevel=2
+            )
         seed = tf.constant(self.seed, tf.int64)
         residuals = [] if plan.sparse else [slot.residual for slot in bucket.slots if slot.residual is not None]
         if residuals and len(residuals) != len(bucket.slots):

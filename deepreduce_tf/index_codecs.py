@@ -207,7 +207,7 @@ class BloomFilter(_OpIndexCodec):
     0.001, 9.6 at 0.01, 4.8 at 0.1. There is no raw form; a warning says once where raw (index, value) pairs would be smaller.
 
     The hash functions change with each step, and false positives with them. Values are those at the support that is sent. DeepReduce codes
-    the rows of `tf.IndexedSlices` by Rice instead, since all of them must arrive.
+    the rows of `tf.IndexedSlices` by Rice instead, since all of them must arrive, and warns.
 
     Args:
         fpr: false positive rate, 1e-9 to 0.999: the share of the other places that the filter accepts, on average over steps. Up to 12 %

@@ -544,6 +544,15 @@ def test_a_stage_of_the_application_that_breaks_its_contract_is_told_so():
         DeepReduce(Falling())(NORMAL)
 
 
+def test_rows_that_must_all_arrive_are_coded_by_rice_with_a_warning():
+    slices = tf.IndexedSlices(tf.constant(NORMAL[:8]), tf.range(0, 16, 2), tf.constant([16, NORMAL.shape[1]]))
+    compression, bucket = DeepReduce(index=BloomFilter(0.5, "p1"), value="float32", min_size=0), bucket_of([slices])
+    with pytest.warns(UserWarning, match=r"they are coded by Rice\(\), not by BloomFilter\(fpr=0.5, policy='p1'\)"):
+        payload = compression.encode(bucket).payload
+    (received,) = compression.decode(payload, bucket, tf.constant(1.0))
+    np.testing.assert_array_equal(tf.convert_to_tensor(received), tf.convert_to_tensor(slices))
+
+
 @pytest.mark.parametrize("value", [QSGD(8), QSGD(2), QSGD(3), QSGD(2, "l2"), QSGD(4, "l2"), QSGD(8, "l2")], ids=repr)
 def test_gradients_without_a_residual_arrive_whole_on_average(value):
     compression = DeepReduce(value=value, min_size=0)
