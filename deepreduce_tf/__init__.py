@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 
-if sys.argv[:1] == ["-m"] and __name__ in sys.orig_argv:
+if sys.argv[:1] == ["-m"] and {__name__, f"-m{__name__}"} & {*sys.orig_argv}:
     # `python -m deepreduce_tf`: standard error is for the command's own messages. TensorFlow reads these when it is imported, and tells of
     # oneDNN, which the stages do not use, at any level.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -211,7 +211,8 @@ class BloomFilter(_OpIndexCodec):
 
     Args:
         fpr: false positive rate, 1e-9 to 0.999: the share of the other places that the filter accepts, on average over steps. Up to 12 %
-            more between 0.7 and 0.9, where there is one hash function; up to a quarter more at 1e-5 and less, where places lie in one run.
+            more between 0.7 and 0.9, where there is one hash function, and up to twice as much where all places, fewer than about 1000,
+            lie in one run: neighbours share words.
         policy: what is sent of the accepted places, of which r are those that were given:
             `"p0"`: all. No error, and more values.
             `"p1"`: r at random.

@@ -257,9 +257,12 @@ def timed(call: Callable, most_runs: int = 5, enough_seconds: float = 0.1) -> tu
 
 def _contraction(codec: ValueCodec) -> ValueCodec:
     try:
-        return codec.contraction()
+        contraction = codec.contraction()
     except ValueError:  # there is none: DeepReduce would ask for error_feedback=False
         return codec
+    if type(contraction) is not type(codec):
+        raise CodecError(f"{label(codec)} has a contraction of another class: {label(contraction)}")
+    return contraction
 
 
 def _energy(values: np.ndarray) -> float:

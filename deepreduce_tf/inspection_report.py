@@ -132,7 +132,10 @@ def check_picture(option: str, file: Path) -> None:
     Raises:
         ValueError: with the option that names the file.
     """
-    folder = file.resolve().parent
+    try:
+        folder = file.resolve().parent
+    except (OSError, RuntimeError) as error:  # a link to itself
+        raise ValueError(f"{option} must name a file that may be written. Received: {file}: {error}") from error
     if file.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ValueError(f"{option} must name a .png, .pdf or .svg file. Received: {file}")
     if not folder.is_dir():

@@ -44,7 +44,9 @@ class Stage:
     def from_config(cls, config: dict[str, object]) -> Stage:
         """The stage that `get_config` describes."""
         if not isinstance(config, dict) or not set(config) <= set(_arguments(cls)):
-            raise ValueError(f"`config` must hold arguments of {cls.__name__}: {', '.join(_arguments(cls))}. Received: config={config!r}")
+            raise ValueError(
+                f"`config` must hold arguments of {cls.__name__}: {', '.join(_arguments(cls)) or 'none'}. Received: config={config!r}"
+            )
         return cls(**{name: _deserialize(value) for name, value in config.items()})
 
     def __repr__(self) -> str:

@@ -40,7 +40,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--warmup-steps", type=int, default=0, help="steps in which topk comes down from 25 %% to the ratio")
     parser.add_argument("--threshold", type=float, default=1e-3, help="smallest magnitude that threshold keeps (default %(default)s)")
     parser.add_argument(
-        "--preset", metavar="NAME", help="index and value codecs of a method in docs/presets.md; 3lc keeps all elements too"
+        "--preset", metavar="NAME", help="a method of docs/presets.md, instead of --index, --value and --bits; 3lc keeps all"
     )
     parser.add_argument("--index", default="rice", help="index codec: rice, adaptive, bloom_filter, ... (default %(default)s)")
     parser.add_argument("--value", default="qsgd", help="value codec: qsgd, log_quantizer, poly_fit, ... (default %(default)s)")

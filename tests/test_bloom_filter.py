@@ -59,6 +59,14 @@ def test_a_low_false_positive_rate_is_within_10_percent_of_the_one_asked_for(sha
     assert abs(realised / fpr - 1) < 0.1
 
 
+@pytest.mark.parametrize("count", [17, 64, 300, 3000])
+@pytest.mark.parametrize("fpr", [0.001, 0.01, 0.1])
+def test_one_short_run_has_about_twice_the_false_positives_at_most(fpr, count):
+    size = 200_000
+    accepted = [len(encode([np.arange(999, 999 + count)], [size], seed=seed, fpr=fpr, policy="p0")[2][0]) for seed in range(60)]
+    assert (np.mean(accepted) - count) / (size - count) < 2.3 * fpr
+
+
 @pytest.mark.parametrize("shape", [uniform, clustered, strided], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("fpr", [0.001, 0.01, 0.1, 0.3, 0.6, 0.75])
 def test_the_false_positive_rate_is_within_10_percent_of_the_one_asked_for(fpr, shape):

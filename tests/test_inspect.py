@@ -364,6 +364,13 @@ def test_stages_of_an_application_are_tried(run, file, tmp_path, monkeypatch):
     assert [pair["value"] for pair in json.loads(output)["pairs"]] == [{"class_name": "Own", "config": {}}]
 
 
+def test_a_picture_that_links_to_itself_is_refused(run, file, tmp_path):
+    (tmp_path / "plot.png").symlink_to("plot.png")
+    code, output, errors = run(file, "--plot", tmp_path / "plot.png")
+    assert (code, output) == (2, "")
+    assert errors.startswith("inspect: --plot must name a file that may be written. Received: ") and len(errors.splitlines()) == 1
+
+
 def test_the_plot_is_a_png(run, file, tmp_path):
     pytest.importorskip("matplotlib")
     code, output, errors = run(file, "--plot", tmp_path / "plot.png")

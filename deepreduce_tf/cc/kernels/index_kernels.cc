@@ -139,8 +139,8 @@ class BloomFilterEncodeOp : public tensorflow::OpKernel {
       if (!checked.ok()) return status.Update(checked);
       const Error error = EncodeBloomFilter(supports.segments[i], supports.Of(i), options_, &codes[i], &places[i]);
       if (!error.ok())
-        return status.Update(absl::ResourceExhaustedError(absl::StrCat(
-            error.name, " in segment ", i, ". Use a smaller `fpr`, or another `policy`: p0 and the windows need least memory")));
+        return status.Update(absl::ResourceExhaustedError(
+            absl::StrCat(error.name, " in segment ", i, ". Use another `policy`: p0 and the windows need least memory")));
       lengths[i] = static_cast<int64_t>(codes[i].size());
       WarnIfLarge(lengths[i] + 4 * static_cast<int64_t>(places[i].size()), 8 * supports.counts[i]);
     });

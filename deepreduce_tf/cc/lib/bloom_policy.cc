@@ -90,11 +90,10 @@ void ForEachBit(const BloomBits& filter, Span<const uint64_t> places, Visit visi
 class ConflictSets {
  public:
   // What the sets hold beside the true support goes with the size: about as many bits as there are places, whatever the rate. A filter
-  // of an encoder has at most 1.5 times as many, one that accepts everything 32 times.
+  // of an encoder has at most twice as many, one that accepts everything 32 times.
   static bool Fits(const BloomBits& filter, uint64_t places, uint64_t accepted_count, uint64_t count) {
     const uint64_t hashes = static_cast<uint64_t>(filter.hashes);
-    return 64 * filter.words <= UINT32_MAX && accepted_count * hashes <= UINT32_MAX &&
-           (accepted_count - count) * hashes <= (uint64_t{1} << 20) + 4 * places;
+    return accepted_count * hashes <= UINT32_MAX && (accepted_count - count) * hashes <= (uint64_t{1} << 20) + 4 * places;
   }
 
   ConflictSets(const BloomBits& filter, Span<const uint64_t> accepted) : filter_(filter), accepted_(accepted) {}
@@ -241,6 +240,7 @@ Error ChoosePlaces(BloomPolicy policy, const BloomBits& filter, Span<const uint6
       if (!ChooseAtRandom(Mix(filter.key), accepted, accepted_count, indices)) return {"BloomFilter: out of memory", 0};
       break;
     case BloomPolicy::kP2:
+      if (64 * filter.words > UINT32_MAX) return {"BloomFilter: too long for policy p2", 2};
       if (!ConflictSets::Fits(filter, 64 * accepted.size, static_cast<uint64_t>(accepted_count), indices.size)) {
         return {"BloomFilter: too many accepted places for policy p2", 2};
       }
