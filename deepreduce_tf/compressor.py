@@ -80,9 +80,8 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         self.bucket_bytes = check_integer("bucket_bytes", bucket_bytes, 1, 2**33)
         self.seed = check_integer("seed", seed, 0, 2**32 - 1)
         self.error_feedback = ErrorFeedback(error_feedback)
-        self._contraction = contraction_of(self.value) if error_feedback else None
-        if error_feedback:
-            contraction_of(self.index)  # or a ValueError now rather than at the first step
+        for codec in (self.index, self.value) if error_feedback else ():
+            contraction_of(codec)  # or a ValueError now rather than at the first step
         # A SavedModel of a training step must reach every variable that the step reads.
         self._stage_variables = [variable for stage in (self.sparsifier, self.index, self.value) for variable in variables_of(stage)]
         self._telemetry = {}
@@ -164,7 +163,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         with tf.control_dependencies(initialize(residuals)):
             selection = plan.rows() if plan.sparse else self.sparsifier.select(bucket.gradients, residuals, seed, bucket.step)
         # Without a residual nothing returns what a contraction cuts off.
-        index, value = (plan.index.contraction(), self._contraction) if residuals else (plan.index, self.value)
+        index, value = map(contraction_of, (plan.index, self.value)) if residuals else (plan.index, self.value)
         code, code_splits, indices, splits = index.encode(selection.indices, selection.splits, plan.sizes, plan.shapes, seed, bucket.step)
         values = selection.values
         if index.regathers:

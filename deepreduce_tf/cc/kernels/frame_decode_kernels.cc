@@ -156,11 +156,20 @@ absl::Status ReadScale(OpKernelContext* context, float* scale) {
   return status;
 }
 
-class FrameDecodeSumOp : public FrameOp {
+// What the ops that decode by built-in codecs share.
+class DecodingOp : public FrameOp {
  public:
-  explicit FrameDecodeSumOp(OpKernelConstruction* context) : FrameOp(context) {
+  explicit DecodingOp(OpKernelConstruction* context) : FrameOp(context) {
     OP_REQUIRES_OK(context, decoder_.Find(index_codec_, value_codec_));
   }
+
+ protected:
+  SegmentDecoder decoder_;
+};
+
+class FrameDecodeSumOp : public DecodingOp {
+ public:
+  using DecodingOp::DecodingOp;
 
   void Compute(OpKernelContext* context) override {
     Frames f;
@@ -203,17 +212,12 @@ class FrameDecodeSumOp : public FrameOp {
     });
     OP_REQUIRES_OK(context, status.Get());
   }
-
- private:
-  SegmentDecoder decoder_;
 };
 
 // All ranks' places and values, not added: for `IndexedSlices`.
-class FrameDecodeOp : public FrameOp {
+class FrameDecodeOp : public DecodingOp {
  public:
-  explicit FrameDecodeOp(OpKernelConstruction* context) : FrameOp(context) {
-    OP_REQUIRES_OK(context, decoder_.Find(index_codec_, value_codec_));
-  }
+  using DecodingOp::DecodingOp;
 
   void Compute(OpKernelContext* context) override {
     Frames f;
@@ -239,9 +243,6 @@ class FrameDecodeOp : public FrameOp {
     });
     OP_REQUIRES_OK(context, status.Get());
   }
-
- private:
-  SegmentDecoder decoder_;
 };
 
 // The codes of one rank, for stages that decode in Python.

@@ -37,6 +37,9 @@ inline uint64_t CountBits(uint64_t word) {
   return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56;
 }
 
+// Bits of n below and with its highest one that is set; 0 for 0.
+inline int BitWidth(uint64_t n) { return n == 0 ? 0 : 64 - __builtin_clzll(n); }
+
 inline void StoreWord(uint64_t word, uint8_t* bytes) { std::memcpy(bytes, &word, sizeof word); }
 
 // Stores whole words without a branch, so up to 8 bytes beyond the stream are written (kSlack allows for it).
@@ -66,6 +69,20 @@ class BitWriter {
   uint64_t word_ = 0;
   int used_ = 0;  // at most 7 between calls
 };
+
+// The gamma code of Elias of n >= 1: as many zero bits as n has bits below its highest one, that bit, and then those.
+inline int GammaZeros(uint64_t n) { return BitWidth(n) - 1; }
+inline int GammaBits(uint64_t n) { return 2 * GammaZeros(n) + 1; }
+
+inline void PutGamma(uint64_t n, BitWriter* writer) {
+  const int below = GammaZeros(n);
+  int zeros = below;
+  if (GammaBits(n) > kMaxField) {
+    writer->Put(0, zeros);
+    zeros = 0;
+  }
+  writer->Put(((n ^ uint64_t{1} << below) << 1 | 1) << zeros, zeros + 1 + below);
+}
 
 // Reads any bytes safely: beyond their end lie zeros, and Finish tells whether a reader went there.
 class BitReader {

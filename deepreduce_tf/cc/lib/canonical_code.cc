@@ -17,8 +17,6 @@ int NumberOfChange(int before, int length) {
   return 2 * change <= kModulus ? 2 * change : 2 * (kModulus - change) + 1;
 }
 
-int Zeros(int number) { return 31 - __builtin_clz(static_cast<unsigned>(number)); }
-
 // Calls visit(number) for each number of the table, which ends where the code is complete.
 template <class Visit>
 void ForEachNumber(Span<const uint8_t> lengths, Visit visit) {
@@ -74,15 +72,12 @@ void LengthsOfCounts(Span<const uint32_t> counts, uint8_t* lengths) {
 
 uint64_t TableBits(Span<const uint8_t> lengths) {
   uint64_t bits = 0;
-  ForEachNumber(lengths, [&](int number) { bits += static_cast<uint64_t>(2 * Zeros(number) + 1); });
+  ForEachNumber(lengths, [&](int number) { bits += static_cast<uint64_t>(GammaBits(static_cast<uint64_t>(number))); });
   return bits;
 }
 
 void WriteTable(Span<const uint8_t> lengths, BitWriter* writer) {
-  ForEachNumber(lengths, [&](int number) {
-    const int zeros = Zeros(number);
-    writer->Put(static_cast<uint64_t>((number ^ 1 << zeros) << 1 | 1) << zeros, 2 * zeros + 1);
-  });
+  ForEachNumber(lengths, [&](int number) { PutGamma(static_cast<uint64_t>(number), writer); });
 }
 
 Error ReadTable(BitReader* reader, Span<uint8_t> lengths) {

@@ -19,7 +19,7 @@ Error Decode(const Segment&, Span<const uint8_t>, Span<int32_t>) { return {"Fixe
 
 const IndexCodec kFixedWidth = {1, "FixedWidth", Encode, Decode, Length};
 
-int IndexWidth(int64_t size) { return size <= 2 ? 1 : 64 - __builtin_clzll(static_cast<uint64_t>(size) - 1); }
+int IndexWidth(int64_t size) { return size <= 2 ? 1 : BitWidth(static_cast<uint64_t>(size) - 1); }
 
 void EncodeRawIndices(int64_t size, Span<const int32_t> indices, uint8_t* code) {
   const int width = IndexWidth(size);

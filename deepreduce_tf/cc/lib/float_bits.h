@@ -13,6 +13,7 @@ namespace deepreduce {
 constexpr int32_t kMagnitudeBits = 0x7fffffff;
 constexpr int32_t kInfinityBits = 0x7f800000;
 constexpr int32_t kSmallestNormalBits = 0x00800000;
+constexpr float kLargestFloat = 0x1.fffffep127f;
 
 inline uint32_t BitsOf(float value) {
   uint32_t bits;
@@ -24,6 +25,15 @@ inline float FloatOf(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+// What a scale of a code may be beside 0: a multiple of less could be denormal, which depends on how a CPU treats such numbers.
+constexpr float kSmallestScale = 0x1p-100f;
+
+// Whether an encoder writes this scale.
+inline bool IsScale(float scale) {
+  const uint32_t bits = BitsOf(scale);
+  return bits == 0 || (bits >= BitsOf(kSmallestScale) && bits < static_cast<uint32_t>(kInfinityBits));
 }
 
 // The bits of |value|. As integers they are in the order of the magnitudes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bit_stream.h"
 #include "float_bits.h"
 #include "level_packing.h"
 #include "random.h"
@@ -29,11 +30,7 @@ struct Range {
 };
 
 // Of a level, sign included.
-int WidthOf(int32_t highest_level) {
-  int width = 1;
-  while (highest_level >> (width - 1) != 0) ++width;
-  return width;
-}
+int WidthOf(int32_t highest_level) { return 1 + BitWidth(static_cast<uint64_t>(highest_level)); }
 
 // Signed: that is what the vectors of older CPUs compare.
 int32_t ExponentOf(float value) { return MagnitudeBits(value) >> kFraction; }

@@ -11,9 +11,6 @@ namespace deepreduce {
 namespace {
 
 constexpr uint8_t kL2 = 1 << 4;
-// Results below this scale could be denormal: such blocks are zeros.
-constexpr float kSmallestScale = 0x1p-100f;
-constexpr float kLargest = 0x1.fffffep127f;
 
 // A level's fields under `bits`.
 struct Grid {
@@ -76,7 +73,7 @@ bool Dequantize(Span<const uint8_t> levels, const Grid& grid, float step, float*
     const uint32_t negative = levels[i] >> grid.sign_shift;
     const float magnitude = static_cast<float>(level) * step;
     wrong |= static_cast<uint32_t>(level == 0) & negative;
-    values[i] = FloatOf(BitsOf(magnitude < kLargest ? magnitude : kLargest) | negative << 31);
+    values[i] = FloatOf(BitsOf(magnitude < kLargestFloat ? magnitude : kLargestFloat) | negative << 31);
   }
   return wrong != 0;
 }
@@ -122,16 +119,13 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
     const size_t n = std::min(kBlock, values.size - first);
     const size_t at = 1 + first / kBlock * sizeof(float);
     const float scale = LoadFloat(code.data + at);
-    const uint32_t bits = BitsOf(scale);
-    if (bits != 0 && (bits < BitsOf(kSmallestScale) || bits >= static_cast<uint32_t>(kInfinityBits))) {
-      return {"QSGD: scale out of range", static_cast<int64_t>(at)};
-    }
+    if (!IsScale(scale)) return {"QSGD: scale out of range", static_cast<int64_t>(at)};
     const size_t byte = start + PackedLength(first, grid.bits);
     UnpackLevels(code.subspan(byte, code.size - byte), grid.bits, {levels, n});
     if (Dequantize({levels, n}, grid, grid.Step(scale), values.data + first)) {
       return {"QSGD: negative zero level", static_cast<int64_t>(byte)};
     }
-    if (bits == 0 && std::any_of(levels, levels + n, [](uint8_t level) { return level != 0; })) {
+    if (BitsOf(scale) == 0 && std::any_of(levels, levels + n, [](uint8_t level) { return level != 0; })) {
       return {"QSGD: level that is not zero under scale 0", static_cast<int64_t>(byte)};
     }
   }

@@ -5,10 +5,7 @@
 namespace deepreduce {
 namespace {
 
-// The gamma code of n has as many zero bits as n has bits below its highest one, that bit, and then those.
-constexpr int kMaxZeros = 30;
-
-int Zeros(uint64_t n) { return 63 - __builtin_clzll(n); }
+constexpr int kMaxZeros = 30;  // of a gamma code
 
 // Calls visit(n) for each number that the code holds: the first run of absent places plus 1, then the runs in turn, until the kept or the
 // absent places are all told.
@@ -29,7 +26,7 @@ void ForEachNumber(Span<const int32_t> indices, int64_t size, Visit visit) {
 
 size_t Length(const Segment& segment, Span<const int32_t> indices) {
   uint64_t bits = 0;
-  ForEachNumber(indices, segment.size, [&](uint64_t n) { bits += static_cast<uint64_t>(2 * Zeros(n) + 1); });
+  ForEachNumber(indices, segment.size, [&](uint64_t n) { bits += static_cast<uint64_t>(GammaBits(n)); });
   return static_cast<size_t>((bits + 7) / 8);
 }
 
@@ -37,15 +34,7 @@ size_t Encode(const Segment& segment, Span<const int32_t> indices, Span<uint8_t>
   const size_t length = Length(segment, indices);
   if (length >= code.size) return kNotShorter;
   BitWriter writer(code.data);
-  ForEachNumber(indices, segment.size, [&](uint64_t n) {
-    int zeros = Zeros(n);
-    const int below = zeros;
-    if (2 * zeros + 1 > kMaxField) {
-      writer.Put(0, zeros);
-      zeros = 0;
-    }
-    writer.Put(((n ^ uint64_t{1} << below) << 1 | 1) << zeros, zeros + 1 + below);
-  });
+  ForEachNumber(indices, segment.size, [&](uint64_t n) { PutGamma(n, &writer); });
   writer.Finish();
   return length;
 }

@@ -18,8 +18,6 @@ constexpr int kMeanBits = 15;
 constexpr uint64_t kValuesOfBucket = 8;
 constexpr uint64_t kFewestBuckets = 4;
 
-int Width(int number) { return number == 0 ? 0 : 32 - __builtin_clz(static_cast<unsigned>(number)); }
-
 // What comes before the values: the buckets, and which symbols there are. Symbol 0 is the zero where there is one, then each bucket has
 // two, positive and negative.
 struct Sketch {
@@ -34,7 +32,7 @@ struct Sketch {
   // Bits of the largest difference of two neighbouring means, less 1.
   int DifferenceWidth() const {
     int width = 0;
-    for (int j = 1; j < buckets; ++j) width = std::max(width, Width(means[j] - means[j - 1] - 1));
+    for (int j = 1; j < buckets; ++j) width = std::max(width, BitWidth(static_cast<uint64_t>(means[j] - means[j - 1] - 1)));
     return width;
   }
 

@@ -40,8 +40,8 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
   if (length >= code.size) return kNotShorter;
   const float largest = FloatOf(static_cast<uint32_t>(MaxMagnitudeBits(values)));
   float scale = largest;
-  if (options.contraction && largest >= kSmallestTritScale) scale = std::min(largest, largest * Shrinkage(values, largest));
-  if (scale < kSmallestTritScale) scale = 0;
+  if (options.contraction && largest >= kSmallestScale) scale = std::min(largest, largest * Shrinkage(values, largest));
+  if (scale < kSmallestScale) scale = 0;
   StoreFloat(scale, code.data);
   uint32_t noise[kTritBlock];
   uint8_t trits[kTritBlock] = {};
@@ -60,7 +60,7 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
 Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) {
   if (code.size != kHead + PackedTrits(values.size)) return {"TernGrad: wrong length", static_cast<int64_t>(code.size)};
   const float scale = LoadFloat(code.data);
-  if (!IsTritScale(scale)) return {"TernGrad: scale out of range", 0};
+  if (!IsScale(scale)) return {"TernGrad: scale out of range", 0};
   for (size_t first = 0, byte = kHead; first < values.size; first += kTritsPerByte, ++byte) {
     const Span<float> five = values.subspan(first, std::min(kTritsPerByte, values.size - first));
     if (!UnpackTrits(code[byte], scale, five)) return {"TernGrad: no five trits", static_cast<int64_t>(byte)};

@@ -9,7 +9,6 @@ namespace deepreduce {
 namespace {
 
 constexpr size_t kHead = sizeof(float);
-constexpr float kLargest = 0x1.fffffep127f;
 // Bytes that hold no trits stand for runs of 2 to 14 bytes of zeros.
 constexpr size_t kShortestRun = 2;
 constexpr size_t kLongestRun = 255 - kTritCodes + kShortestRun;
@@ -56,8 +55,8 @@ void Quantize(Span<const float> block, float scale, uint8_t* trits) {
 size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded) {
   if (kHead + PackedTrits(values.size) >= code.size) return kNotShorter;
   const float largest = FloatOf(static_cast<uint32_t>(MaxMagnitudeBits(values)));
-  float scale = std::min(options.multiplier * largest, kLargest);
-  if (scale < kSmallestTritScale) scale = 0;
+  float scale = std::min(options.multiplier * largest, kLargestFloat);
+  if (scale < kSmallestScale) scale = 0;
   StoreFloat(scale, code.data);
   Writer writer(code.data + kHead);
   uint8_t trits[kTritBlock] = {};
@@ -75,7 +74,7 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
 Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) {
   if (code.size < kHead) return {"ThreeLC: code ends early", static_cast<int64_t>(code.size)};
   const float scale = LoadFloat(code.data);
-  if (!IsTritScale(scale)) return {"ThreeLC: scale out of range", 0};
+  if (!IsScale(scale)) return {"ThreeLC: scale out of range", 0};
   size_t filled = 0;
   size_t before = kLongestRun;  // the run before, where it could have gone on
   for (size_t byte = kHead; byte < code.size; ++byte) {

@@ -14,16 +14,8 @@ constexpr size_t kTritsPerByte = 5;
 constexpr int kTritCodes = 243;  // 3^5; bytes from here on hold no trits
 // Trits are made and packed in blocks. A full block fills whole bytes, and takes an even number of draws.
 constexpr size_t kTritBlock = 640;
-// What a code's scale may be beside 0: as in QSGD, no result then depends on how a CPU treats denormal numbers.
-constexpr float kSmallestTritScale = 0x1p-100f;
 
 inline size_t PackedTrits(size_t trits) { return (trits + kTritsPerByte - 1) / kTritsPerByte; }
-
-// Whether an encoder writes this scale.
-inline bool IsTritScale(float scale) {
-  const uint32_t bits = BitsOf(scale);
-  return bits == 0 || (bits >= BitsOf(kSmallestTritScale) && bits < static_cast<uint32_t>(kInfinityBits));
-}
 
 // 0, or 1 with the sign of `value`. (No shift by the sign: few CPUs have one for each lane.)
 inline uint8_t SignedTrit(uint32_t kept, float value) { return static_cast<uint8_t>(kept + (kept & BitsOf(value) >> 31)); }
