@@ -61,12 +61,12 @@ fuzz:  ## every decoder on hostile bytes: make fuzz T=60 (seconds each)
 
 .PHONY: bench
 bench: ready  ## speed and size against the targets
-	python tests/bench.py $(ARGS)
+	python benchmarks/bench.py $(ARGS)
 
 .PHONY: figure8
 figure8: ready  ## the paper's Figure 8 on real gradients: a table and build/figure8.png; ARGS="gradients.npz" to train nothing, ARGS="--output docs/figure8.png"
 	python models/data.py
-	python tests/figure8.py $(ARGS)
+	python benchmarks/figure8.py $(ARGS)
 
 .PHONY: lint
 lint: .venv/.tools  ## ruff and clang-format

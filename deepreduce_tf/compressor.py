@@ -17,15 +17,14 @@ from deepreduce_tf.presets import PRESETS
 from deepreduce_tf.sparsifiers import Selection, Sparsifier
 from deepreduce_tf.stage import agreement, check_integer, contraction_of, resolve_stage, serialize, variables_of
 from deepreduce_tf.value_codecs import ValueCodec
-from horovod_ext import Bucket, Encoded, GatherCompressor, Telemetry
+from horovod_ext import Bucket, Encoded, GatherCompressor, ExchangeMetrics
 
-_FIGURES = (
+# What FramePack tells of each bucket.
+_FRAME_METRICS = ("payload_bytes", "indices", "index_bits", "value_bits", "bound_bits")
+# What is added up over all exchanges.
+_METRICS = (
     "steps",
-    "payload_bytes",
-    "indices",
-    "index_bits",
-    "value_bits",
-    "bound_bits",
+    *_FRAME_METRICS,
     "small_bytes",
     "dense_bytes",
     "encode_seconds",
@@ -84,7 +83,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             contraction_of(codec)  # or a ValueError now rather than at the first step
         # A SavedModel of a training step must reach every variable that the step reads.
         self._stage_variables = [variable for stage in (self.sparsifier, self.index, self.value) for variable in variables_of(stage)]
-        self._telemetry = {}
+        self._totals = {}
 
     def get_config(self) -> dict[str, object]:
         """The arguments that make an equal compressor, as values that JSON can hold."""
@@ -172,7 +171,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         # Stochastic rounding must not be the same on every rank, or its errors would not average out.
         noise = seed + (bucket.rank + 1) * 2**32 + bucket.number * 2**48
         value_code, value_splits, sent = value.encode(values, splits * plan.widths[0] if plan.sparse else splits, noise, bucket.step)
-        payload, stats = ops.frame_pack(
+        frame = ops.frame_pack(
             code,
             code_splits,
             value_code,
@@ -190,7 +189,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         def commit():
             return [ops.residual_commit([r.handle for r in residuals], indices, sent, splits, plan.sizes)] if residuals else []
 
-        return Encoded(payload, commit, stats)
+        return Encoded(frame.payload, commit, {name: getattr(frame, name) for name in _FRAME_METRICS})
 
     def decode(self, payloads: tf.Tensor, bucket: Bucket, scale: tf.Tensor) -> list[tf.Tensor | tf.IndexedSlices]:
         plan = _Plan(self, bucket)
@@ -207,19 +206,20 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             return plan.reshape(ops.scatter_sum(indices, values, splits, plan.sizes, scale, N=len(bucket.gradients)))
         return [plan.merge(indices, values * scale)]
 
-    def record(self, encoded: Sequence[Encoded], telemetry: Telemetry) -> list[tf.Operation]:
-        total = self._figures()
-        stats = tf.add_n([each.stats for each in encoded]) if encoded else tf.zeros([5], tf.float64)
-        rest = [getattr(telemetry, name) for name in _FIGURES[6:]]
+    def record(self, encoded: Sequence[Encoded], metrics: ExchangeMetrics) -> list[tf.Operation]:
+        total = self._total()
+        zero = tf.zeros([], tf.float64)
+        step = {"steps": tf.ones([], tf.float64)} | vars(metrics)
+        step |= {name: tf.add_n([zero, *(each.stats[name] for each in encoded)]) for name in _FRAME_METRICS}
         with tf.control_dependencies(initialize([total])):
-            return [total.assign_add(tf.concat([[tf.ones([], tf.float64)], stats, tf.stack(rest)], 0), read_value=False)]
+            return [total.assign_add(tf.stack([step[name] for name in _METRICS]), read_value=False)]
 
-    def _figures(self) -> tf.Variable:
+    def _total(self) -> tf.Variable:
         with tf.init_scope():
             graph = "process" if tf.executing_eagerly() else f"graph_{id(tf.compat.v1.get_default_graph())}"
-        if graph not in self._telemetry:
-            self._telemetry[graph] = make_variable("telemetry", [len(_FIGURES)], tf.float64)
-        return self._telemetry[graph]
+        if graph not in self._totals:
+            self._totals[graph] = make_variable("metrics", [len(_METRICS)], tf.float64)
+        return self._totals[graph]
 
     def stats(self, session: tf.compat.v1.Session | None = None) -> dict[str, float]:
         """What this rank exchanged since this compressor was made.
@@ -234,15 +234,15 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             decode_seconds, added over buckets, which may overlap.
         """
         if session is None:
-            values = self._figures().numpy()
+            values = self._total().numpy()
         else:
-            variable = self._telemetry.get(f"graph_{id(session.graph)}")
+            variable = self._totals.get(f"graph_{id(session.graph)}")
             try:
-                values = session.run(variable) if variable is not None else [0.0] * len(_FIGURES)
+                values = session.run(variable) if variable is not None else [0.0] * len(_METRICS)
             except tf.errors.FailedPreconditionError:  # nothing was exchanged in this session
-                values = [0.0] * len(_FIGURES)
-        figures = dict(zip(_FIGURES, map(float, values), strict=True))
-        return figures | {"pair_bytes": 8 * figures["indices"] + figures["small_bytes"]}
+                values = [0.0] * len(_METRICS)
+        metrics = dict(zip(_METRICS, map(float, values), strict=True))
+        return metrics | {"pair_bytes": 8 * metrics["indices"] + metrics["small_bytes"]}
 
 
 class _Plan:

@@ -9,9 +9,9 @@ A seam that this Horovod, Keras or TensorFlow does not have is an `ImportError` 
 """
 
 from horovod_ext import broadcast, callbacks, direct, gradients, keras3, loss_scale, optimizers, sessions, tape
-from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, Telemetry
+from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, ExchangeMetrics
 
-__all__ = ["Bucket", "Encoded", "GatherCompressor", "Telemetry"]
+__all__ = ["Bucket", "Encoded", "GatherCompressor", "ExchangeMetrics"]
 
 for _module in (gradients, tape, keras3, optimizers, loss_scale, direct, broadcast, callbacks, sessions):
     _module.install()

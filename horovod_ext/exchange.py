@@ -11,7 +11,7 @@ import tensorflow as tf
 from horovod.tensorflow import mpi_ops
 
 from horovod_ext import buckets, names, slices
-from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, Telemetry, check_op
+from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, ExchangeMetrics, check_op
 
 Gradient = tf.Tensor | tf.IndexedSlices
 
@@ -133,10 +133,10 @@ class _Exchange:
                 results[i] = self._restore(output, gradients[i])
         for i, output in self._average_small(gradients, step, scale, first):
             results[i] = output
-        telemetry = self._telemetry(gradients, clocks)
+        metrics = self._metrics(gradients, clocks)
         with tf.control_dependencies([r.values if isinstance(r, tf.IndexedSlices) else r for r in results]):
             done.append(self.compression.advance(self.slots))
-            done += self.compression.record(encoded, telemetry)
+            done += self.compression.record(encoded, metrics)
         # Graphs without automatic control dependencies run only what a result depends on.
         with tf.control_dependencies([operation for operation in done if operation is not None]):
             return [tf.nest.map_structure(tf.identity, result, expand_composites=True) for result in results]
@@ -202,7 +202,7 @@ class _Exchange:
             return tf.IndexedSlices(values, tf.cast(output.indices, gradient.indices.dtype), gradient.dense_shape)
         return tf.cast(tf.ensure_shape(output, gradient.shape), gradient.dtype)
 
-    def _telemetry(self, gradients, clocks) -> Telemetry:
+    def _metrics(self, gradients, clocks) -> ExchangeMetrics:
         def bytes_of(positions):
             sizes = [
                 tf.reduce_prod(tf.cast(gradients[i].dense_shape, tf.float64))
@@ -215,7 +215,7 @@ class _Exchange:
         def seconds(begin, end):
             return tf.add_n([times[end] - times[begin] for times in clocks]) if clocks else tf.zeros([], tf.float64)
 
-        return Telemetry(bytes_of(self.small), bytes_of(range(len(gradients))), seconds(0, 1), seconds(1, 2), seconds(2, 3))
+        return ExchangeMetrics(bytes_of(self.small), bytes_of(range(len(gradients))), seconds(0, 1), seconds(1, 2), seconds(2, 3))
 
 
 def _to_float32(gradient: Gradient) -> Gradient:

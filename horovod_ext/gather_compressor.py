@@ -51,7 +51,7 @@ class Encoded:
 
 
 @dataclasses.dataclass(frozen=True)
-class Telemetry:
+class ExchangeMetrics:
     """What one exchange cost this rank. All are scalar float64 tensors.
 
     Attributes:
@@ -114,7 +114,7 @@ class GatherCompressor(Compressor, abc.ABC):
             float32 tensors or `tf.IndexedSlices`, shaped like `bucket.gradients`.
         """
 
-    def record(self, encoded: Sequence[Encoded], telemetry: Telemetry) -> Sequence[tf.Operation]:
+    def record(self, encoded: Sequence[Encoded], metrics: ExchangeMetrics) -> Sequence[tf.Operation]:
         """Ops that note what an exchange cost. By default none."""
         return []
 

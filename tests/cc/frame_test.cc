@@ -1,8 +1,8 @@
 // Frames: what comes back, how they lie end to end, and the error of every rule of docs/format.md, "Layout".
-#include "frame.h"
+#include "deepreduce_tf/cc/lib/frame.h"
 
-#include "check.h"
-#include "samples.h"
+#include "tests/cc/check.h"
+#include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
 namespace {
@@ -29,9 +29,9 @@ struct Sample {
     header.step = 0x0123456789abcdefull;
     header.fingerprint = 0xfedcba9876543210ull;
     bytes.assign(FrameLength(rows), 0);
-    WriteFrameHead(header, rows, bytes.data());
+    WriteFrameHeader(header, rows, bytes.data());
     uint8_t next = 1;
-    size_t at = FrameHeadLength(rows);
+    size_t at = FrameCodesOffset(rows);
     for (const FrameRow& row : rows) {
       for (size_t i = 0; i < size_t{row.index_length} + row.value_length; ++i) bytes[at++] = next++;
       sizes.push_back(row.size);
@@ -104,7 +104,7 @@ TEST("A frame comes back, and tells where its parts lie") {
     CHECK(frame.header.seed == 0xfedcba98 && frame.header.step == 0x0123456789abcdefull);
     CHECK(frame.header.fingerprint == 0xfedcba9876543210ull);
     CHECK(frame.length == sample.bytes.size() && frame.length % 8 == 0);
-    CHECK(frame.index_codes == FrameHeadLength(rows));
+    CHECK(frame.index_codes == FrameCodesOffset(rows));
     size_t values = frame.index_codes;
     for (size_t i = 0; i < rows.size(); ++i) {
       CHECK(Same(parsed[i], rows[i]));
@@ -114,7 +114,7 @@ TEST("A frame comes back, and tells where its parts lie") {
   }
 }
 
-size_t HeadLength(const Rows& rows) { return FrameHeadLength(rows); }
+size_t HeadLength(const Rows& rows) { return FrameCodesOffset(rows); }
 size_t Length(const Rows& rows) { return FrameLength(rows); }
 
 TEST("A row takes 5 to 25 bytes, a frame a multiple of 8") {
@@ -221,7 +221,7 @@ TEST("Refuses padding that is not zero") {
   const Sample whole = TwoSegments();  // 44 bytes of head, 20 of codes: no padding
   CHECK(whole.bytes.size() == 64);
   Sample padded({{9, 2, 1, 1, 2}});
-  CHECK(padded.bytes.size() == 40 && FrameHeadLength(padded.rows) + 3 == 40);
+  CHECK(padded.bytes.size() == 40 && FrameCodesOffset(padded.rows) + 3 == 40);
   padded = Sample({{9, 2, 1, 1, 3}});
   CHECK(padded.Parse().ok());
   for (size_t byte = 41; byte < 48; ++byte) {
@@ -240,8 +240,8 @@ TEST("Whatever bytes change, a frame is refused, or it is the one that its own h
       Frame frame;
       Rows rows;
       if (!changed.Parse(&frame, &rows).ok()) continue;
-      Bytes head(FrameHeadLength(rows));
-      WriteFrameHead(frame.header, rows, head.data());
+      Bytes head(FrameCodesOffset(rows));
+      WriteFrameHeader(frame.header, rows, head.data());
       CHECK(std::memcmp(head.data(), changed.bytes.data(), head.size()) == 0);
       CHECK(frame.length == FrameLength(rows) && frame.length <= changed.bytes.size());
     }

@@ -1,4 +1,4 @@
-#include "plain_zlib.h"
+#include "tests/cc/plain_zlib.h"
 
 #include <dlfcn.h>
 

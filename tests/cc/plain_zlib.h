@@ -2,7 +2,7 @@
 #ifndef DEEPREDUCE_TESTS_PLAIN_ZLIB_H_
 #define DEEPREDUCE_TESTS_PLAIN_ZLIB_H_
 
-#include "deflate.h"
+#include "deepreduce_tf/cc/lib/value/deflate.h"
 
 namespace deepreduce::testing {
 

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <vector>
 
-#include "index_codec.h"
-#include "random.h"
-#include "random_support.h"
-#include "value_codec.h"
+#include "deepreduce_tf/cc/lib/bits/random.h"
+#include "deepreduce_tf/cc/lib/bits/random_support.h"
+#include "deepreduce_tf/cc/lib/index/index_codec.h"
+#include "deepreduce_tf/cc/lib/value/value_codec.h"
 
 namespace deepreduce::testing {
 

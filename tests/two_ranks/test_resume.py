@@ -43,7 +43,7 @@ class Job:
     def state(self, path):
         """All variables of the checkpoint by name, but for what was measured."""
         saved = tf.train.load_checkpoint(self.checkpoint.write(str(path)))
-        names = (name for name in saved.get_variable_to_shape_map() if name.endswith("VARIABLE_VALUE") and "_telemetry" not in name)
+        names = (name for name in saved.get_variable_to_shape_map() if name.endswith("VARIABLE_VALUE") and "_totals" not in name)
         return {name: saved.get_tensor(name) for name in names}
 
 

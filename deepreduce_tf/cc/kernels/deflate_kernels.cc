@@ -1,8 +1,8 @@
 // Deflate's encoder, behind the op of any value codec; and the way back to the code of an application's codec.
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
-#include "deepreduce_tf/cc/lib/collect.h"
-#include "deepreduce_tf/cc/lib/value_codec.h"
+#include "deepreduce_tf/cc/lib/select/collect.h"
+#include "deepreduce_tf/cc/lib/value/value_codec.h"
 
 namespace deepreduce {
 namespace {
@@ -47,7 +47,7 @@ class DeflateEncodeOp : public tensorflow::OpKernel {
     Tensor* decoded;
     OP_REQUIRES_OK(context, context->allocate_output("decoded", values->shape(), &decoded));
     Tensor room;
-    const auto start = [&](int64_t i) { return 4 * ends[i] + inner_ends[i] + i * static_cast<int64_t>(kDeflateHead); };
+    const auto start = [&](int64_t i) { return 4 * ends[i] + inner_ends[i] + i * static_cast<int64_t>(kDeflateHeaderLength); };
     OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {start(n)}, &room));
     uint8_t* bytes = room.flat<uint8_t>().data();
     std::vector<int64_t> lengths(n);

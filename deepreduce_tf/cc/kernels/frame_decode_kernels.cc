@@ -4,8 +4,8 @@
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
 #include "deepreduce_tf/cc/lib/frame.h"
-#include "deepreduce_tf/cc/lib/index_codec.h"
-#include "deepreduce_tf/cc/lib/value_codec.h"
+#include "deepreduce_tf/cc/lib/index/index_codec.h"
+#include "deepreduce_tf/cc/lib/value/value_codec.h"
 
 namespace deepreduce {
 namespace {
@@ -306,7 +306,7 @@ class ScatterSumOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, CheckSplits("splits", *splits, rows, indices->NumElements()));
     const Span<const int64_t> ends = View<int64_t>(*splits);
     for (int64_t row = 0; row < rows; ++row) {
-      const std::string wrong = WrongPlace(View<int32_t>(*indices).subspan(ends[row], ends[row + 1] - ends[row]), sizes[row % n]);
+      const std::string wrong = WrongIndex(View<int32_t>(*indices).subspan(ends[row], ends[row + 1] - ends[row]), sizes[row % n]);
       OP_REQUIRES(context, wrong.empty(), absl::DataLossError(absl::StrCat(wrong, " from rank ", row / n, ", segment ", row % n)));
     }
     for (int64_t i = 0; i < n; ++i) {

@@ -1,6 +1,7 @@
 // The codes of one bucket into a frame.
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/lib/frame.h"
@@ -51,19 +52,18 @@ class FramePackOp : public tensorflow::OpKernel {
     const std::vector<int64_t> index_lengths = Lengths(View<int64_t>(*index_splits)), value_lengths = Lengths(View<int64_t>(*value_splits));
 
     std::vector<FrameRow> rows(n);
-    double places = 0, bound_bits = 0;
+    double kept = 0, bound_bits = 0;
     for (int64_t i = 0; i < n; ++i) {
-      OP_REQUIRES(context, widths[i] >= 1 && widths[i] <= kMostPlaces / std::max<int64_t>(1, counts[i]),
-                  absl::InvalidArgumentError(absl::StrCat("a segment sends at most ", kMostPlaces,
-                                                          " values in rows of at least 1. Received: ", counts[i], " rows of ", widths[i],
-                                                          " in segment ", i)));
-      constexpr int64_t kMostBytes = 0xffffffff;
-      OP_REQUIRES(context, index_lengths[i] <= kMostBytes && value_lengths[i] <= kMostBytes,
-                  absl::InvalidArgumentError(absl::StrCat("a code must have at most ", kMostBytes, " bytes. Received: ", index_lengths[i],
+      OP_REQUIRES(context, widths[i] >= 1 && widths[i] <= kMaxSize / std::max<int64_t>(1, counts[i]),
+                  absl::InvalidArgumentError(absl::StrCat("a segment sends at most ", kMaxSize, " values in rows of at least 1. Received: ",
+                                                          counts[i], " rows of ", widths[i], " in segment ", i)));
+      constexpr int64_t kMaxBytes = 0xffffffff;
+      OP_REQUIRES(context, index_lengths[i] <= kMaxBytes && value_lengths[i] <= kMaxBytes,
+                  absl::InvalidArgumentError(absl::StrCat("a code must have at most ", kMaxBytes, " bytes. Received: ", index_lengths[i],
                                                           " and ", value_lengths[i], " in segment ", i)));
       rows[i] = {static_cast<uint32_t>(sizes[i]), static_cast<uint32_t>(counts[i]), static_cast<uint32_t>(widths[i]),
                  static_cast<uint32_t>(index_lengths[i]), static_cast<uint32_t>(value_lengths[i])};
-      places += static_cast<double>(counts[i]);
+      kept += static_cast<double>(counts[i]);
       bound_bits += BoundBits(static_cast<double>(sizes[i]), static_cast<double>(counts[i]));
     }
     FrameHeader header;
@@ -73,18 +73,25 @@ class FramePackOp : public tensorflow::OpKernel {
     header.seed = static_cast<uint32_t>(seed[0]);
     header.step = static_cast<uint64_t>(step[0]);
     header.fingerprint = static_cast<uint64_t>(fingerprint[0]);
-    const size_t length = FrameLength(rows), head = FrameHeadLength(rows);
-    Tensor *payload, *stats;
+    const size_t length = FrameLength(rows), head = FrameCodesOffset(rows);
+    Tensor* payload;
     OP_REQUIRES_OK(context, context->allocate_output("payload", {static_cast<int64_t>(length / 8)}, &payload));
     uint8_t* bytes = reinterpret_cast<uint8_t*>(payload->flat<int64_t>().data());
-    WriteFrameHead(header, rows, bytes);
+    WriteFrameHeader(header, rows, bytes);
     const size_t index_bytes = index_code->NumElements(), value_bytes = value_code->NumElements();
     if (index_bytes > 0) std::memcpy(bytes + head, index_code->flat<uint8_t>().data(), index_bytes);
     if (value_bytes > 0) std::memcpy(bytes + head + index_bytes, value_code->flat<uint8_t>().data(), value_bytes);
     std::memset(bytes + head + index_bytes + value_bytes, 0, length - head - index_bytes - value_bytes);
-    OP_REQUIRES_OK(context, context->allocate_output("stats", {5}, &stats));
-    const double figures[] = {static_cast<double>(length), places, 8.0 * index_bytes, 8.0 * value_bytes, bound_bits};
-    std::copy(std::begin(figures), std::end(figures), stats->flat<double>().data());
+    const std::pair<const char*, double> metrics[] = {{"payload_bytes", static_cast<double>(length)},
+                                                      {"indices", kept},
+                                                      {"index_bits", 8.0 * index_bytes},
+                                                      {"value_bits", 8.0 * value_bytes},
+                                                      {"bound_bits", bound_bits}};
+    for (const auto& [name, value] : metrics) {
+      Tensor* metric;
+      OP_REQUIRES_OK(context, context->allocate_output(name, {}, &metric));
+      metric->scalar<double>()() = value;
+    }
   }
 
  private:

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
-#include "deepreduce_tf/cc/lib/bloom_filter.h"
-#include "deepreduce_tf/cc/lib/index_codec.h"
+#include "deepreduce_tf/cc/lib/index/bloom_filter.h"
+#include "deepreduce_tf/cc/lib/index/index_codec.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace deepreduce {
@@ -58,7 +58,7 @@ struct Supports {
   Span<const int32_t> Of(int64_t segment) const { return indices.subspan(ends[segment], counts[segment]); }
 
   absl::Status Check(int64_t segment) const {
-    const std::string wrong = WrongPlace(Of(segment), segments[segment].size);
+    const std::string wrong = WrongIndex(Of(segment), segments[segment].size);
     return wrong.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", segment));
   }
 };

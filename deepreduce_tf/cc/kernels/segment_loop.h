@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
+#include "deepreduce_tf/cc/lib/bits/span.h"
 #include "deepreduce_tf/cc/lib/frame.h"
-#include "deepreduce_tf/cc/lib/index_codec.h"
-#include "deepreduce_tf/cc/lib/span.h"
+#include "deepreduce_tf/cc/lib/index/index_codec.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/threadpool.h"
 
@@ -106,9 +106,9 @@ inline absl::Status CheckSplits(const char* name, const tensorflow::Tensor& tens
 
 inline absl::Status CheckSizes(Span<const int64_t> sizes) {
   for (size_t i = 0; i < sizes.size; ++i) {
-    if (sizes[i] < 0 || sizes[i] > kMostPlaces) {
+    if (sizes[i] < 0 || sizes[i] > kMaxSize) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a segment must have 0 to ", kMostPlaces, " elements. Received: size=", sizes[i], " at segment ", i));
+          absl::StrCat("a segment must have 0 to ", kMaxSize, " elements. Received: size=", sizes[i], " at segment ", i));
     }
   }
   return absl::OkStatus();
@@ -128,7 +128,7 @@ inline absl::Status CheckCounts(Span<const int64_t> counts, Span<const int64_t> 
 }
 
 // Empty when `indices` are a support of `size` places; otherwise what is wrong with them.
-inline std::string WrongPlace(Span<const int32_t> indices, int64_t size) {
+inline std::string WrongIndex(Span<const int32_t> indices, int64_t size) {
   if (IsSupport(indices, size)) return "";
   int64_t previous = -1;
   for (int32_t place : indices) {
@@ -193,8 +193,8 @@ struct Codes {
     ends = View<int64_t>(*splits);
     for (int64_t count : counts) {
       if (segments != kAnyLength) break;
-      if (count < 0 || count > kMostPlaces) {
-        return absl::InvalidArgumentError(absl::StrCat("`counts` must be in [0, ", kMostPlaces, "]. Received: ", count));
+      if (count < 0 || count > kMaxSize) {
+        return absl::InvalidArgumentError(absl::StrCat("`counts` must be in [0, ", kMaxSize, "]. Received: ", count));
       }
     }
     return status;

@@ -4,9 +4,9 @@
 
 #include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
-#include "deepreduce_tf/cc/lib/random.h"
-#include "deepreduce_tf/cc/lib/random_support.h"
-#include "deepreduce_tf/cc/lib/select.h"
+#include "deepreduce_tf/cc/lib/bits/random.h"
+#include "deepreduce_tf/cc/lib/bits/random_support.h"
+#include "deepreduce_tf/cc/lib/select/select.h"
 
 namespace deepreduce {
 namespace {
@@ -42,8 +42,8 @@ class SelectOp : public tensorflow::OpKernel {
     std::vector<int64_t> sizes(gradients.size());
     for (int i = 0; i < gradients.size(); ++i) {
       sizes[i] = gradients[i].NumElements();
-      OP_REQUIRES(context, sizes[i] <= kMostPlaces,
-                  absl::InvalidArgumentError(absl::StrCat("a gradient must have at most ", kMostPlaces, " elements. Received: ", sizes[i],
+      OP_REQUIRES(context, sizes[i] <= kMaxSize,
+                  absl::InvalidArgumentError(absl::StrCat("a gradient must have at most ", kMaxSize, " elements. Received: ", sizes[i],
                                                           " in gradient ", i, ". Split the variable")));
     }
     Residuals residuals;
@@ -213,7 +213,7 @@ class ResidualCommitOp : public tensorflow::OpKernel {
       const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], ends[i + 1] - ends[i]);
       const Span<const float> values = View<float>(*sent).subspan(ends[i], ends[i + 1] - ends[i]);
       if (!AllFinite(values)) return;
-      const std::string wrong = WrongPlace(support, sizes[i]);
+      const std::string wrong = WrongIndex(support, sizes[i]);
       if (!wrong.empty()) return status.Update(absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", i)));
       status.Update(residuals.With(context, i, [&](float* residual) {
         constexpr size_t kAhead = 24;  // the places are far apart: ask memory for them early

@@ -4,7 +4,7 @@
 
 #include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
-#include "deepreduce_tf/cc/lib/select.h"
+#include "deepreduce_tf/cc/lib/select/select.h"
 
 namespace deepreduce {
 namespace {
@@ -36,7 +36,7 @@ class SupportValuesOp : public tensorflow::OpKernel {
     loop.Run([&](int, int64_t i) {
       const size_t count = ends[i + 1] - ends[i];
       const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], count);
-      const std::string wrong = WrongPlace(support, sizes[i]);
+      const std::string wrong = WrongIndex(support, sizes[i]);
       if (!wrong.empty()) return status.Update(absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", i)));
       const Span<const float> gradient = View<float>(gradients[i]);
       float* const out = values->flat<float>().data() + ends[i];

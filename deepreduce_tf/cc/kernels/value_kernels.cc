@@ -1,9 +1,9 @@
 // Value codecs as ops: one kernel class, one registration per codec of cc/lib. Deflate's encoder: deflate_kernels.cc.
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
-#include "deepreduce_tf/cc/lib/curve_pieces.h"  // kMostDegree, kMostPieces
-#include "deepreduce_tf/cc/lib/random.h"
-#include "deepreduce_tf/cc/lib/value_codec.h"
+#include "deepreduce_tf/cc/lib/bits/random.h"
+#include "deepreduce_tf/cc/lib/value/curve_pieces.h"  // kMaxDegree, kMaxPieces
+#include "deepreduce_tf/cc/lib/value/value_codec.h"
 
 namespace deepreduce {
 namespace {
@@ -24,11 +24,11 @@ void ReadOptions(OpKernelConstruction* context, ValueOptions* options) {
   }
   if (context->HasAttr("contraction")) OP_REQUIRES_OK(context, context->GetAttr("contraction", &options->contraction));
   if (context->HasAttr("degree")) OP_REQUIRES_OK(context, context->GetAttr("degree", &options->degree));
-  OP_REQUIRES(context, options->degree >= 1 && options->degree <= kMostDegree,
-              absl::InvalidArgumentError(absl::StrCat("`degree` must be 1 to ", kMostDegree, ". Received: degree=", options->degree)));
+  OP_REQUIRES(context, options->degree >= 1 && options->degree <= kMaxDegree,
+              absl::InvalidArgumentError(absl::StrCat("`degree` must be 1 to ", kMaxDegree, ". Received: degree=", options->degree)));
   if (context->HasAttr("pieces")) OP_REQUIRES_OK(context, context->GetAttr("pieces", &options->pieces));
-  OP_REQUIRES(context, options->pieces >= 0 && options->pieces <= kMostPieces,
-              absl::InvalidArgumentError(absl::StrCat("`pieces` must be 0 to ", kMostPieces, ". Received: pieces=", options->pieces)));
+  OP_REQUIRES(context, options->pieces >= 0 && options->pieces <= kMaxPieces,
+              absl::InvalidArgumentError(absl::StrCat("`pieces` must be 0 to ", kMaxPieces, ". Received: pieces=", options->pieces)));
   if (context->HasAttr("multiplier")) OP_REQUIRES_OK(context, context->GetAttr("multiplier", &options->multiplier));
   OP_REQUIRES(context, options->multiplier >= 1 && options->multiplier < 2,
               absl::InvalidArgumentError(absl::StrCat("`multiplier` must be in [1, 2). Received: multiplier=", options->multiplier)));

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "deepreduce_tf/cc/lib/index_codec.h"  // kNotShorter
+#include "deepreduce_tf/cc/lib/index/index_codec.h"  // kNotShorter
 
 extern "C" {
 // zlib-ng's stream, as its native API (2.x) lays it out.

@@ -4,7 +4,7 @@
 #define DEEPREDUCE_KERNELS_ZLIB_NG_H_
 
 #include "absl/status/status.h"
-#include "deepreduce_tf/cc/lib/deflate.h"
+#include "deepreduce_tf/cc/lib/value/deflate.h"
 
 namespace deepreduce {
 

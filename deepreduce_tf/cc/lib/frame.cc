@@ -1,9 +1,9 @@
-#include "frame.h"
+#include "deepreduce_tf/cc/lib/frame.h"
 
 #include <cstring>
 #include <initializer_list>
 
-#include "leb128.h"
+#include "deepreduce_tf/cc/lib/bits/leb128.h"
 
 namespace deepreduce {
 namespace {
@@ -68,14 +68,14 @@ FrameError ParseRow(Span<const uint8_t> bytes, size_t* position, int64_t segment
   if (row->size != size) return Differ("another size", start, segment, size, row->size);
   if (row->width != width) return Differ("another row length", start, segment, width, row->width);
   if (row->count > row->size) return Differ("more places kept than there are", start, segment, row->size, row->count);
-  if (static_cast<uint64_t>(row->count) * row->width > static_cast<uint64_t>(kMostPlaces))
-    return Differ("more values than a frame may hold", start, segment, kMostPlaces, static_cast<uint64_t>(row->count) * row->width);
+  if (static_cast<uint64_t>(row->count) * row->width > static_cast<uint64_t>(kMaxSize))
+    return Differ("more values than a frame may hold", start, segment, kMaxSize, static_cast<uint64_t>(row->count) * row->width);
   return {};
 }
 
 }  // namespace
 
-size_t FrameHeadLength(Span<const FrameRow> rows) {
+size_t FrameCodesOffset(Span<const FrameRow> rows) {
   size_t length = kFrameHeaderLength;
   for (const FrameRow& row : rows) {
     for (uint32_t field : {row.size, row.count, row.width, row.index_length, row.value_length}) length += VarintLength(field);
@@ -84,12 +84,12 @@ size_t FrameHeadLength(Span<const FrameRow> rows) {
 }
 
 size_t FrameLength(Span<const FrameRow> rows) {
-  size_t length = FrameHeadLength(rows);
+  size_t length = FrameCodesOffset(rows);
   for (const FrameRow& row : rows) length += static_cast<size_t>(row.index_length) + row.value_length;
   return Padded(length);
 }
 
-void WriteFrameHead(const FrameHeader& header, Span<const FrameRow> rows, uint8_t* out) {
+void WriteFrameHeader(const FrameHeader& header, Span<const FrameRow> rows, uint8_t* out) {
   std::memcpy(out, kMagic, 4);
   out[4] = kVersion;
   out[5] = header.index_codec;

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "span.h"
+#include "deepreduce_tf/cc/lib/bits/span.h"
 
 namespace deepreduce {
 
 constexpr size_t kFrameHeaderLength = 32;
-constexpr int64_t kMostPlaces = 0x7fffffff;
+constexpr int64_t kMaxSize = 0x7fffffff;
 
 struct FrameHeader {
   uint8_t index_codec = 0;
@@ -30,13 +30,13 @@ struct FrameRow {
 };
 
 // Bytes before the index codes.
-size_t FrameHeadLength(Span<const FrameRow> rows);
+size_t FrameCodesOffset(Span<const FrameRow> rows);
 
 // Bytes of the whole frame, padding included.
 size_t FrameLength(Span<const FrameRow> rows);
 
-// Writes header and table, FrameHeadLength bytes.
-void WriteFrameHead(const FrameHeader& header, Span<const FrameRow> rows, uint8_t* out);
+// Writes header and table, FrameCodesOffset bytes.
+void WriteFrameHeader(const FrameHeader& header, Span<const FrameRow> rows, uint8_t* out);
 
 // What a receiver knows of the frames it accepts: the header's codecs, number of segments and fingerprint, and for each segment its size
 // and width.

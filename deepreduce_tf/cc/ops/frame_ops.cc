@@ -25,10 +25,14 @@ REGISTER_OP("DeepReduce>FramePack")
     .Input("step: int64")
     .Input("fingerprint: int64")
     .Output("payload: int64")
-    .Output("stats: double")
+    .Output("payload_bytes: double")
+    .Output("indices: double")
+    .Output("index_bits: double")
+    .Output("value_bits: double")
+    .Output("bound_bits: double")
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(c->UnknownDim()));
-      c->set_output(1, c->Vector(5));
+      for (int i = 1; i < c->num_outputs(); ++i) c->set_output(i, c->Scalar());
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -47,7 +51,11 @@ seed: scalar; its low 32 bits are used.
 step: scalar.
 fingerprint: scalar, of the plan.
 payload: int64[length of the frame / 8].
-stats: float64[5]: bytes of the frame, places kept, bits of index codes, bits of value codes, and the sum of log2 C(size, count).
+payload_bytes: scalar, bytes of the frame.
+indices: scalar, indices kept, of all segments.
+index_bits: scalar, bits of the index codes.
+value_bits: scalar, bits of the value codes.
+bound_bits: scalar, the sum over the segments of log2 C(size, count).
 )doc");
 
 #define DEEPREDUCE_FRAME_OP(name) \

@@ -1,0 +1,14 @@
+// Low bits of the places as they are, high bits in unary (Elias, "Efficient storage and retrieval by content and address of static
+// files", 1974; Fano, "On the number of bits required to implement an associative memory", 1971).
+#ifndef DEEPREDUCE_LIB_INDEX_ELIAS_FANO_H_
+#define DEEPREDUCE_LIB_INDEX_ELIAS_FANO_H_
+
+#include "deepreduce_tf/cc/lib/index/index_codec.h"
+
+namespace deepreduce {
+
+extern const IndexCodec kEliasFano;
+
+}  // namespace deepreduce
+
+#endif  // DEEPREDUCE_LIB_INDEX_ELIAS_FANO_H_

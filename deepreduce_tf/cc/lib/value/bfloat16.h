@@ -1,0 +1,13 @@
+// The high half of a float32, rounded to nearest even.
+#ifndef DEEPREDUCE_LIB_VALUE_BFLOAT16_H_
+#define DEEPREDUCE_LIB_VALUE_BFLOAT16_H_
+
+#include "deepreduce_tf/cc/lib/value/value_codec.h"
+
+namespace deepreduce {
+
+extern const ValueCodec kBFloat16;
+
+}  // namespace deepreduce
+
+#endif  // DEEPREDUCE_LIB_VALUE_BFLOAT16_H_

@@ -1,0 +1,13 @@
+// Stochastic quantisation of blocks on an even grid (Alistarh et al., "QSGD", NIPS 2017).
+#ifndef DEEPREDUCE_LIB_VALUE_QSGD_H_
+#define DEEPREDUCE_LIB_VALUE_QSGD_H_
+
+#include "deepreduce_tf/cc/lib/value/value_codec.h"
+
+namespace deepreduce {
+
+extern const ValueCodec kQSGD;
+
+}  // namespace deepreduce
+
+#endif  // DEEPREDUCE_LIB_VALUE_QSGD_H_
