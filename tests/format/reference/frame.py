@@ -122,8 +122,6 @@ def read_frame(data: bytes, start: int = 0, sizes: Sequence[int] | None = None) 
 def read_segment(frame: Frame, j: int, row: Row, index_code: bytes, value_code: bytes) -> Segment:
     number = row.count * row.width
     values = indices = None
-    if number == 0:
-        require(value_code == b"", "value code length")
     if frame.value_codec != APPLICATION:
         values = decode_value(VALUE_CODES[frame.value_codec], number, value_code)
     if frame.index_codec != APPLICATION:
