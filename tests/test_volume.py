@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import tensorflow as tf
-from format_reference import decode_frame
+from format.reference import decode_frame
 from resnet50_shapes import SHAPES
 from stages import bucket_of
 

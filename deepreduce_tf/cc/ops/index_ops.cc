@@ -32,7 +32,7 @@ absl::Status CodeShape(InferenceContext* c) {
       .Output("code_splits: int64")                                                        \
       .SetShapeFn(CodeShape<2>)                                                            \
       .Doc("Codes supports by " name                                                       \
-           ", or raw where that is shorter: docs/format.md, \"Index codes\".\n\n"          \
+           ", or raw where that is shorter: docs/format/index_codes.md.\n\n"               \
            "indices: int32[total], ascending strictly within a segment, below its size.\n" \
            "splits: int64[segments + 1].\n"                                                \
            "sizes: int64[segments], places of the dense form, at most 2^31 - 1.\n"         \
@@ -96,7 +96,7 @@ REGISTER_OP("DeepReduce>BloomFilterEncode")
       return status;
     })
     .Doc(R"doc(
-Codes supports by a Bloom filter each, which makes other supports of them: docs/format.md, "BloomFilter".
+Codes supports by a Bloom filter each, which makes other supports of them: docs/format/index_codes.md, "BloomFilter".
 
 fpr: false positive rate, 1e-9 to 0.999.
 indices: int32[total], ascending strictly within a segment, below its size.

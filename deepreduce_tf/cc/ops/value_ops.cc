@@ -95,7 +95,7 @@ REGISTER_OP("DeepReduce>DeflateEncode")
       c->set_output(2, c->input(0));
       return absl::OkStatus();
     })
-    .Doc(R"doc(Deflates what another value codec wrote, by zlib-ng: docs/format.md, "Deflate".
+    .Doc(R"doc(Deflates what another value codec wrote, by zlib-ng: docs/format/value_codes.md, "Deflate".
 
 values: float32[total], what the inner codec was given.
 inner_decoded: float32[total], what receivers would see of the inner code.

@@ -1,4 +1,4 @@
-// Which of the places that a Bloom filter accepts are the support: docs/format.md, "BloomFilter".
+// Which of the places that a Bloom filter accepts are the support: docs/format/index_codes.md, "BloomFilter".
 #ifndef DEEPREDUCE_LIB_INDEX_BLOOM_POLICY_H_
 #define DEEPREDUCE_LIB_INDEX_BLOOM_POLICY_H_
 

@@ -1,4 +1,4 @@
-// Indices of ceil(log2 size) bits each: the raw form of every index codec (docs/format.md, "Index codes").
+// Indices of ceil(log2 size) bits each: the raw form of every index codec (docs/format/index_codes.md).
 #ifndef DEEPREDUCE_LIB_INDEX_FIXED_WIDTH_H_
 #define DEEPREDUCE_LIB_INDEX_FIXED_WIDTH_H_
 

@@ -1,4 +1,4 @@
-// Index codecs: the support of one segment to bytes and back. The bytes are defined in docs/format.md, "Index codes".
+// Index codecs: the support of one segment to bytes and back. The bytes are defined in docs/format/index_codes.md.
 #ifndef DEEPREDUCE_LIB_INDEX_INDEX_CODEC_H_
 #define DEEPREDUCE_LIB_INDEX_INDEX_CODEC_H_
 

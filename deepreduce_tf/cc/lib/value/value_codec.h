@@ -1,4 +1,4 @@
-// Value codecs: the values of one segment to bytes and back. The bytes are defined in docs/format.md, "Value codes".
+// Value codecs: the values of one segment to bytes and back. The bytes are defined in docs/format/value_codes.md.
 #ifndef DEEPREDUCE_LIB_VALUE_VALUE_CODEC_H_
 #define DEEPREDUCE_LIB_VALUE_VALUE_CODEC_H_
 
