@@ -12,17 +12,18 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.tensorflow import elastic, functions
 
-from horovod_ext import seams
 from horovod_ext.keras_version import tensorflow_variable
-from horovod_ext.names import exchange_name
+from horovod_ext.messages import exchange_name
+from horovod_ext.patches.patching import replace
+from horovod_ext.signatures import require
 
 
 def install() -> None:
     parameters = ["variables", "root_rank", "process_set", "inplace"]
-    seams.replace(functions, "broadcast_variables", parameters, _broadcast_variables)
+    replace(functions, "broadcast_variables", parameters, _broadcast_variables)
     # These modules hold references of their own to the same function.
     for module in (hvd, elastic):
-        seams.require(module, "broadcast_variables", parameters)
+        require(module, "broadcast_variables", parameters)
         module.broadcast_variables = functions.broadcast_variables
 
 
