@@ -106,7 +106,7 @@ def test_scalars_empty_tensors_and_few_elements_keep_their_shape(sparsifier, rat
         if ratio == 1:
             np.testing.assert_allclose(values, 2, rtol=1e-2)
         elif values.size:
-            np.testing.assert_allclose(values.sum(), 2, rtol=1e-2)  # one place of equal ones: TopK the first, RandomK the same on both
+            np.testing.assert_allclose(values.sum(), 2, rtol=1e-2)  # one of equal ones: TopK the first, RandomK the same on both
 
 
 def test_a_list_of_empty_tensors_alone_is_exchanged(call):
@@ -255,9 +255,9 @@ def test_what_is_not_finite_on_one_rank_reaches_both_in_its_own_gradient_alone(s
     clean = [normal(300, seed=seed) for seed in range(3)]
     variables = variables_like(clean)
     exchange(compression, clean, variables)
-    for place in (0, 150, 299):
+    for index in (0, 150, 299):
         for bad in (np.nan, np.inf, -np.inf):
-            spoilt = tf.tensor_scatter_nd_update(clean[1], [[place]], [bad])
+            spoilt = tf.tensor_scatter_nd_update(clean[1], [[index]], [bad])
             gradients = [clean[0], spoilt if RANK == 1 else clean[1], clean[2]]
             before = [residual.numpy() for residual in compression.error_feedback.residuals().values()]
             results = exchange(compression, gradients, variables)
@@ -453,7 +453,7 @@ class Bytes(IndexCodec):
 
 
 class First(IndexCodec):
-    """Sends the first half of the places only: a codec that changes the support. Its code is the count."""
+    """Sends at most the first five elements: a codec that changes the support. Its code is the count."""
 
     lossless = False
 

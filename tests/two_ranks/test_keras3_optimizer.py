@@ -13,6 +13,8 @@ import pytest
 import tensorflow as tf
 from whole_compressor import Whole
 
+from horovod_ext import indexed_slices
+
 RANK = hvd.rank()
 
 
@@ -194,6 +196,48 @@ def test_duplicate_ids_count_once_with_their_sum(compression, tolerance, sparse_
         reference.apply([tf.constant(np.mean(both, 0))], [reference_table])
     np.testing.assert_allclose(np.asarray(table), np.asarray(reference_table), atol=tolerance)
     assert_equal_on_both_ranks(table)
+
+
+@pytest.mark.parametrize(
+    ("compression", "merges"),
+    [("none", 2), ("fp16", 2), ("gathered", 1), ("deepreduce", 2)],  # Whole decodes to all rows, which is the sum merged already
+    indirect=["compression"],
+)
+def test_slices_are_merged_once_before_they_are_sent_and_once_after(compression, merges):
+    """Counts the sorted sums over duplicate ids, which is what a merge consists of, in the graph of an update."""
+    table = keras.Variable(np.zeros((5, 2), "float32"))
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), compression=compression)
+    optimizer.build([table])
+
+    @tf.function
+    def step(ids):
+        optimizer.apply([tf.IndexedSlices(tf.ones([3, 2]), ids, tf.constant([5, 2]))], [table])
+
+    def names_of(graph):
+        return [op.type for op in graph.get_operations()] + [node.op for f in graph.as_graph_def().library.function for node in f.node_def]
+
+    assert names_of(step.get_concrete_function(tf.TensorSpec([3], tf.int32)).graph).count("SegmentSum") == merges
+
+
+@pytest.mark.parametrize("case", ["outside the process set", "local variable"])
+def test_slices_that_stay_on_their_rank_are_merged_once(compression, case, only_rank_0, monkeypatch):
+    seen = []
+    monkeypatch.setattr(keras.optimizers.SGD, "_backend_update_step", lambda self, grads, variables, rate: seen.extend(grads))
+    table = keras.Variable(np.zeros((5, 2), "float32"))
+    options = {"process_set": only_rank_0} if case == "outside the process set" else {}
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), compression=compression, **options)
+    optimizer.build([table])
+    if case == "local variable":
+        optimizer.register_local_var(table)
+    elif RANK == 0:
+        return
+    merges = []
+    merge = indexed_slices.merge
+    monkeypatch.setattr(indexed_slices, "merge", lambda slices: merges.append(slices) or merge(slices))
+    optimizer.apply([tf.IndexedSlices(tf.ones([3, 2]), tf.constant([4, 1, 4]), tf.constant([5, 2]))], [table])
+    assert len(merges) == 1
+    assert seen[0].indices.numpy().tolist() == [1, 4]
+    assert seen[0].values.numpy().tolist() == ([[1.0, 1.0], [2.0, 2.0]] if options else [[0.5, 0.5], [1.0, 1.0]])
 
 
 def test_xla_is_refused_with_the_fix(compression):

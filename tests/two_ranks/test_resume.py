@@ -16,7 +16,7 @@ STEPS, BATCH = 10, 16
 CONFIGURATIONS = {
     "default": {},
     "warm-up": {"sparsifier": TopK(0.01, warmup_steps=8), "value": "log_quantizer"},
-    "random places": {"sparsifier": RandomK(0.1), "seed": 7},
+    "random indices": {"sparsifier": RandomK(0.1), "seed": 7},
     **{name: PRESETS[name] for name in ("bf-p1", "qsgd-bf-p2", "fit-poly", "skcompress", "3lc")},
 }
 
