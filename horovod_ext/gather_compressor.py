@@ -9,7 +9,7 @@ from horovod.tensorflow.compression import Compressor
 from horovod_ext import messages
 from horovod_ext.contract import BucketCodec
 from horovod_ext.exchange import exchange
-from horovod_ext.warn_once import warn_once
+from horovod_ext.once import warn_once
 
 
 class GatherCompressor(BucketCodec, Compressor):

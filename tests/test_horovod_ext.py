@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import horovod_ext
 from deepreduce_tf import DeepReduce
-from horovod_ext import indexed_slices
+from horovod_ext import indexed_slices, once
 from horovod_ext.patches.patching import replace
 
 
@@ -94,6 +94,9 @@ def test_a_class_or_a_name_is_refused_where_a_compression_is_expected(compressio
             use()
 
 
-def test_a_nameless_tensor_is_reduced_with_a_warning():
-    with pytest.warns(UserWarning, match="has no error feedback"):
-        hvd.allreduce(tf.ones(3), compression=DeepReduce())
+def test_a_nameless_tensor_is_reduced_with_one_warning_that_points_at_the_call(monkeypatch):
+    monkeypatch.setattr(once, "_shown", set())
+    with pytest.warns(UserWarning, match="has no error feedback") as caught:
+        for _ in range(2):
+            hvd.allreduce(tf.ones(3), compression=DeepReduce())
+    assert [warning.filename for warning in caught] == [__file__]

@@ -13,9 +13,9 @@ from horovod_ext.contract import check_op
 from horovod_ext.exchange import exchange
 from horovod_ext.gather_compressor import gathers
 from horovod_ext.keras_version import tensorflow_variable
+from horovod_ext.once import warn_once
 from horovod_ext.patches.patching import replace
 from horovod_ext.signatures import arguments
-from horovod_ext.warn_once import warn_once
 
 _DEVICES = ["device_dense", "device_sparse"]
 _SCALES = ["prescale_factor", "postscale_factor"]

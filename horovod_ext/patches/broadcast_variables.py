@@ -1,4 +1,4 @@
-"""`broadcast_variables` for Keras 3 variables.
+"""`horovod.tensorflow.broadcast_variables`, for Keras 3 variables.
 
 Stock Horovod names a message after the variable, and Keras numbers its variables by what the process has built: a rank that built one model
 more than the others would wait for them for ever. Here messages are named by position.

@@ -1,4 +1,4 @@
-"""`DistributedGradientTape` for Keras 3 variables and any nest of sources."""
+"""Methods of `horovod.tensorflow._DistributedGradientTape`, for Keras 3 variables and any nest of sources."""
 
 from __future__ import annotations
 

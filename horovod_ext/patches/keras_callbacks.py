@@ -1,7 +1,8 @@
-"""Horovod's Keras callbacks, for models of Keras 3 and of Keras 2.
+"""Methods of Horovod's Keras callbacks, for models of Keras 3 and of Keras 2.
 
-`horovod.keras.callbacks` and `horovod.tensorflow.keras.callbacks` derive from the same implementations, so these are what is replaced. They
-reach variables through a Keras backend module that Keras 3 no longer has; in eager execution the objects themselves will do.
+`horovod.keras.callbacks` and `horovod.tensorflow.keras.callbacks` derive from the implementations in `horovod._keras.callbacks`, so these
+are what is replaced. They reach variables through a Keras backend module that Keras 3 does not have; in eager execution the objects
+themselves will do.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import horovod.keras.callbacks as keras_callbacks
+import horovod.keras.callbacks as hvd_keras_callbacks
 import horovod.tensorflow as hvd
-import horovod.tensorflow.keras.callbacks as tensorflow_keras_callbacks
+import horovod.tensorflow.keras.callbacks as hvd_tensorflow_keras_callbacks
 import tensorflow as tf
 from horovod._keras import callbacks as implementations
 
@@ -23,7 +24,7 @@ def install() -> None:
     broadcast = implementations.BroadcastGlobalVariablesCallbackImpl
     replace(broadcast, "register_local_var", ["self", "var"], _register_local_var)
     replace(broadcast, "on_batch_end", ["self", "batch", "logs"], _broadcast_on_batch_end)
-    for public in (keras_callbacks, tensorflow_keras_callbacks):
+    for public in (hvd_keras_callbacks, hvd_tensorflow_keras_callbacks):
         parameters = ["self", "root_rank", "device", "local_variables"]
         replace(public.BroadcastGlobalVariablesCallback, "__init__", parameters, _tensorflow_local_variables)
     replace(implementations.MetricAverageCallbackImpl, "_average_metrics_in_place", ["self", "logs"], _average_metrics)

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from whole_compressor import Whole
 
-from horovod_ext import warn_once
+from horovod_ext import once
 
 RANK = hvd.rank()
 MINE = [1.0 + 2.0 * RANK, 10.0]
@@ -103,7 +103,7 @@ def test_a_reference_taken_before_our_import_works_through_compress(stock_allred
 
 
 def test_compress_alone_warns_once(monkeypatch):
-    monkeypatch.setattr(warn_once, "_shown", set())
+    monkeypatch.setattr(once, "_shown", set())
     compression = Whole()
     with pytest.warns(UserWarning, match="no error feedback"):
         one, context = compression.compress(tf.constant(MINE))
