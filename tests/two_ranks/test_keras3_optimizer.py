@@ -222,7 +222,9 @@ def test_slices_are_merged_once_before_they_are_sent_and_once_after(compression,
 @pytest.mark.parametrize("case", ["outside the process set", "local variable"])
 def test_slices_that_stay_on_their_rank_are_merged_once(compression, case, only_rank_0, monkeypatch):
     seen = []
-    monkeypatch.setattr(keras.optimizers.SGD, "_backend_update_step", lambda self, grads, variables, rate: seen.extend(grads))
+    monkeypatch.setattr(
+        keras.optimizers.SGD, "_backend_update_step", lambda self, grads, trainable_variables, learning_rate: seen.extend(grads)
+    )
     table = keras.Variable(np.zeros((5, 2), "float32"))
     options = {"process_set": only_rank_0} if case == "outside the process set" else {}
     optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), compression=compression, **options)

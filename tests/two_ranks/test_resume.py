@@ -50,8 +50,9 @@ class Job:
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_a_resumed_training_ends_with_the_bits_of_an_uninterrupted_one(name, tmp_path, assert_equal_on_both_ranks):
     configuration = CONFIGURATIONS[name]
-    straight = Job(configuration).train(0, STEPS)
-    path = Job(configuration).train(0, STEPS // 2).checkpoint.write(str(tmp_path / f"half{RANK}"))
+    straight = Job(configuration).train(0, STEPS // 2)
+    path = straight.checkpoint.write(str(tmp_path / f"half{RANK}"))
+    straight.train(STEPS // 2, STEPS)
     resumed = Job(configuration)
     status = resumed.checkpoint.read(path)
     resumed.train(STEPS // 2, STEPS)
