@@ -45,7 +45,7 @@ def test_what_ranks_receive_is_what_the_page_says_that_each_sends():
 
 
 @pytest.mark.parametrize("ratio", [1e-6, 0.001, 0.01, 0.3, 1.0])
-def test_gap_bytes_are_one_of_many_ways_to_write_the_same_places(ratio):
+def test_gap_bytes_are_one_of_many_ways_to_write_the_same_indices(ratio):
     gradient = np.random.default_rng(0).normal(size=30000).astype("float32")
     for value in (gradient, np.sort(gradient)):
         np.testing.assert_array_equal(

@@ -8,21 +8,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import horovod.tensorflow as hvd
+import keras
 import tensorflow as tf
 
-from horovod_ext import dense, seams, slices, xla
-from horovod_ext.gather_compressor import GatherCompressor
-from horovod_ext.keras_version import keras3, tensorflow_variable
-
-
-def install() -> None:
-    keras = keras3()
-    if keras is not None:
-        seams.replace(keras.Model, "_resolve_auto_jit_compile", ["self"], _never_for_distributed)
+from horovod_ext import indexed_slices, xla
+from horovod_ext.gather_compressor import gathers
+from horovod_ext.gradient_reducers import DenseReducer, GatheringReducer
+from horovod_ext.keras_version import tensorflow_variable
+from horovod_ext.signatures import require
 
 
 @dataclasses.dataclass(eq=False)
-class _Exchange:
+class _Reduction:
     """What a distributed optimizer knows beside its Keras configuration. A plain object, so that Keras neither saves nor tracks it.
 
     Attributes:
@@ -44,18 +41,20 @@ class _Exchange:
     reached: bool = False
 
     def __call__(self, gradients: Sequence[Any], variables: Sequence[tf.Variable]) -> list:
-        xla.refuse(self.name, gathers=False)
+        xla.refuse(self.name, stock_ops=True)
         self.reached = True
-        gradients = [slices.scale(_merged(gradient), self.gradient_scale) for gradient in gradients]
-        shared = [i for i, variable in enumerate(variables) if variable.ref() not in self.local]
+        results = [indexed_slices.scale(gradient, self.gradient_scale) for gradient in gradients]
+        local = [i for i, variable in enumerate(variables) if variable.ref() in self.local]
+        shared = [i for i in range(len(variables)) if i not in local]
         if shared:
-            reduced = self.reduce([gradients[i] for i in shared], [variables[i] for i in shared])
+            reduced = self.reduce([results[i] for i in shared], [variables[i] for i in shared])
             for i, gradient in zip(shared, reduced, strict=True):
-                gradients[i] = _merged(gradient)  # Horovod's own gather of slices leaves one row per rank and id
-        if self.local and self.scale_local_gradients:
-            share = 1.0 / tf.cast(hvd.size_op(self.process_set.process_set_id), tf.float32)
-            gradients = [slices.scale(g, share) if v.ref() in self.local else g for g, v in zip(gradients, variables, strict=True)]
-        return gradients
+                results[i] = gradient
+        if local:
+            share = 1.0 / tf.cast(hvd.size_op(self.process_set.process_set_id), tf.float32) if self.scale_local_gradients else 1.0
+            for i in local:
+                results[i] = indexed_slices.scale(indexed_slices.merged(results[i]), share)
+        return results
 
 
 class _Distributed:
@@ -64,7 +63,7 @@ class _Distributed:
     The exchange sits where Keras has filtered, unscaled and accumulated the gradients, right before it updates the variables.
     """
 
-    _horovod: _Exchange
+    _horovod: _Reduction
 
     def build(self, variables):
         if not self.built:  # a LossScaleOptimizer builds its inner optimizer, which may bring its state along
@@ -98,7 +97,7 @@ def is_distributed(optimizer: Any) -> bool:
     return isinstance(getattr(optimizer, "inner_optimizer", optimizer), _Distributed)
 
 
-def process_set(optimizer: Any) -> hvd.ProcessSet:
+def process_set_of(optimizer: Any) -> hvd.ProcessSet:
     """The process set of a distributed optimizer."""
     return optimizer._horovod.process_set
 
@@ -128,17 +127,21 @@ def distribute(
     if isinstance(optimizer, _Distributed):
         raise ValueError("hvd.DistributedOptimizer expects an optimizer that is not distributed yet. Received one that is. Wrap it once.")
     name = name or f"Distributed{type(optimizer).__name__}"
-    make = hvd._make_allreduce_grads_fn if isinstance(compression, GatherCompressor) else dense.reducer
+    if gathers(compression):
+        reducer = GatheringReducer(name, compression, sparse_as_dense, op, gradient_predivide_factor, process_set)
+    else:
+        devices = (device_dense, device_sparse)
+        reducer = DenseReducer(name, *devices, compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set)
     config = optimizer.get_config()
     if accumulate != optimizer.gradient_accumulation_steps:
         config["gradient_accumulation_steps"] = accumulate
-    if not isinstance(optimizer._learning_rate, keras3().Variable):
+    if not isinstance(optimizer._learning_rate, keras.Variable):
         # A schedule or callable is handed over as it is: one of an unregistered class could not be made again from a configuration.
         config["learning_rate"] = optimizer._learning_rate
     distributed = _distributed_class(type(optimizer)).from_config(config)
-    distributed._horovod = _Exchange(
+    distributed._horovod = _Reduction(
         name=name,
-        reduce=make(name, device_dense, device_sparse, compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set),
+        reduce=reducer,
         process_set=process_set,
         # Keras averages what it accumulates, Horovod sums it unless told otherwise.
         gradient_scale=float(backward_passes_per_step) if backward_passes_per_step > 1 and not average_aggregated_gradients else 1.0,
@@ -152,16 +155,15 @@ def distribute(
 
 @functools.cache
 def _distributed_class(base: type) -> type:
-    keras = keras3()
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise ValueError(
             f"hvd.DistributedOptimizer expects Keras on TensorFlow. Received: backend {backend!r}. Set KERAS_BACKEND=tensorflow."
         )
     try:
-        seams.require(base, "apply", ["self", "grads", "trainable_variables"])
-        seams.require(base, "_clip_gradients", ["self", "grads"])
-        seams.require(base, "_backend_update_step", ["self", "grads", "trainable_variables", "learning_rate"])
+        require(base, "apply", ["self", "grads", "trainable_variables"])
+        require(base, "_clip_gradients", ["self", "grads"])
+        require(base, "_backend_update_step", ["self", "grads", "trainable_variables", "learning_rate"])
     except ImportError as error:
         raise ValueError(f"hvd.DistributedOptimizer cannot make {base.__name__} exchange its gradients. {error}") from error
     # Saved files name the class by module and name: they must say those of the plain class.
@@ -205,16 +207,3 @@ def _copy_state(source: Any, target: Any) -> None:
         new.assign(old)
     # Keras counts micro-batches; the schedule goes by updates.
     target._iterations.assign(source.iterations * (target.gradient_accumulation_steps or 1))
-
-
-def _merged(gradient: Any) -> Any:
-    return slices.merge(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
-
-
-def _never_for_distributed(stock: Callable) -> Callable:
-    """Keras compiles with XLA on its own accord where there is a GPU."""
-
-    def _resolve_auto_jit_compile(self):
-        return False if is_distributed(getattr(self, "optimizer", None)) else stock(self)
-
-    return _resolve_auto_jit_compile

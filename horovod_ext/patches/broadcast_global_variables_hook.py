@@ -1,4 +1,4 @@
-"""The broadcast hook for `tf.compat.v1` sessions, which Horovod loses on a TensorFlow without tf.estimator."""
+"""`horovod.tensorflow.BroadcastGlobalVariablesHook` of `tf.compat.v1` sessions, which Horovod lacks where there is no tf.estimator."""
 
 from __future__ import annotations
 

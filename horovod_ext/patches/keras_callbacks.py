@@ -1,36 +1,38 @@
-"""Horovod's Keras callbacks, for models of Keras 3 and of Keras 2.
+"""Methods of Horovod's Keras callbacks, for models of Keras 3 and of Keras 2.
 
-`horovod.keras.callbacks` and `horovod.tensorflow.keras.callbacks` derive from the same implementations, so these are what is replaced. They
-reach variables through a Keras backend module that Keras 3 no longer has; in eager execution the objects themselves will do.
+`horovod.keras.callbacks` and `horovod.tensorflow.keras.callbacks` derive from the implementations in `horovod._keras.callbacks`, so these
+are what is replaced. They reach variables through a Keras backend module that Keras 3 does not have; in eager execution the objects
+themselves will do.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
+import horovod.keras.callbacks as hvd_keras_callbacks
 import horovod.tensorflow as hvd
+import horovod.tensorflow.keras.callbacks as hvd_tensorflow_keras_callbacks
 import tensorflow as tf
 from horovod._keras import callbacks as implementations
 
-from horovod_ext import seams
 from horovod_ext.keras_version import is_keras3_model, tensorflow_variable
+from horovod_ext.patches.patching import replace
 
 
 def install() -> None:
     broadcast = implementations.BroadcastGlobalVariablesCallbackImpl
-    seams.replace(broadcast, "register_local_var", ["self", "var"], _register_local_var)
-    seams.replace(broadcast, "on_batch_end", ["self", "batch", "logs"], _broadcast_on_batch_end)
-    for name in ("horovod.keras.callbacks", "horovod.tensorflow.keras.callbacks"):
-        public = importlib.import_module(name).BroadcastGlobalVariablesCallback
-        seams.replace(public, "__init__", ["self", "root_rank", "device", "local_variables"], _tensorflow_local_variables)
-    seams.replace(implementations.MetricAverageCallbackImpl, "_average_metrics_in_place", ["self", "logs"], _average_metrics)
+    replace(broadcast, "register_local_var", ["self", "var"], _register_local_var)
+    replace(broadcast, "on_batch_end", ["self", "batch", "logs"], _broadcast_on_batch_end)
+    for public in (hvd_keras_callbacks, hvd_tensorflow_keras_callbacks):
+        parameters = ["self", "root_rank", "device", "local_variables"]
+        replace(public.BroadcastGlobalVariablesCallback, "__init__", parameters, _tensorflow_local_variables)
+    replace(implementations.MetricAverageCallbackImpl, "_average_metrics_in_place", ["self", "logs"], _average_metrics)
     schedule = implementations.LearningRateScheduleCallbackImpl
-    seams.replace(schedule, "_adjust_learning_rate", ["self", "epoch"], _adjust_learning_rate)
-    seams.replace(schedule, "on_epoch_end", ["self", "epoch", "logs"], _log_learning_rate)
+    replace(schedule, "_adjust_learning_rate", ["self", "epoch"], _adjust_learning_rate)
+    replace(schedule, "on_epoch_end", ["self", "epoch", "logs"], _log_learning_rate)
     warmup = implementations.LearningRateWarmupCallbackImpl
-    seams.replace(warmup, "on_epoch_end", ["self", "epoch", "logs"], _report_end_of_warmup)
+    replace(warmup, "on_epoch_end", ["self", "epoch", "logs"], _report_end_of_warmup)
 
 
 def _tensorflow_local_variables(stock: Callable) -> Callable:

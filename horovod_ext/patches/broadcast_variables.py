@@ -1,4 +1,4 @@
-"""`broadcast_variables` for Keras 3 variables.
+"""`horovod.tensorflow.broadcast_variables`, for Keras 3 variables.
 
 Stock Horovod names a message after the variable, and Keras numbers its variables by what the process has built: a rank that built one model
 more than the others would wait for them for ever. Here messages are named by position.
@@ -12,17 +12,18 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.tensorflow import elastic, functions
 
-from horovod_ext import seams
 from horovod_ext.keras_version import tensorflow_variable
-from horovod_ext.names import exchange_name
+from horovod_ext.messages import exchange_name
+from horovod_ext.patches.patching import replace
+from horovod_ext.signatures import require
 
 
 def install() -> None:
     parameters = ["variables", "root_rank", "process_set", "inplace"]
-    seams.replace(functions, "broadcast_variables", parameters, _broadcast_variables)
+    replace(functions, "broadcast_variables", parameters, _broadcast_variables)
     # These modules hold references of their own to the same function.
     for module in (hvd, elastic):
-        seams.require(module, "broadcast_variables", parameters)
+        require(module, "broadcast_variables", parameters)
         module.broadcast_variables = functions.broadcast_variables
 
 

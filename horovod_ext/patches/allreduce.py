@@ -1,18 +1,21 @@
-"""Direct calls: `allreduce`, `grouped_allreduce`, `reducescatter` and their twins in `horovod.keras` and `horovod.tensorflow.keras`."""
+"""`allreduce`, `grouped_allreduce`, `reducescatter` and `grouped_reducescatter` of `horovod.tensorflow`, and `horovod._keras.allreduce`."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import horovod._keras as hvd_keras
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from horovod_ext import seams, xla
+from horovod_ext import xla
+from horovod_ext.contract import check_op
 from horovod_ext.exchange import exchange
-from horovod_ext.gather_compressor import check_op, gathers
+from horovod_ext.gather_compressor import gathers
 from horovod_ext.keras_version import tensorflow_variable
+from horovod_ext.once import warn_once
+from horovod_ext.patches.patching import replace
+from horovod_ext.signatures import arguments
 
 _DEVICES = ["device_dense", "device_sparse"]
 _SCALES = ["prescale_factor", "postscale_factor"]
@@ -20,18 +23,18 @@ _SCALES = ["prescale_factor", "postscale_factor"]
 
 def install() -> None:
     reduce = ["average", *_DEVICES, "compression", "op", *_SCALES]
-    seams.replace(hvd, "allreduce", ["tensor", *reduce, "name", "process_set", "ignore_name_scope"], _allreduce)
-    seams.replace(hvd, "grouped_allreduce", ["tensors", *reduce, "process_set", "ignore_name_scope", "name"], _grouped_allreduce)
+    replace(hvd, "allreduce", ["tensor", *reduce, "name", "process_set", "ignore_name_scope"], _allreduce)
+    replace(hvd, "grouped_allreduce", ["tensors", *reduce, "process_set", "ignore_name_scope", "name"], _grouped_allreduce)
     scatter = ["device_dense", "compression", "op"]
-    seams.replace(hvd, "reducescatter", ["tensor", *scatter, "name", "process_set", "ignore_name_scope", *_SCALES], _reducescatter)
-    seams.replace(hvd, "grouped_reducescatter", ["tensors", *scatter, "process_set", *_SCALES], _reducescatter)
+    replace(hvd, "reducescatter", ["tensor", *scatter, "name", "process_set", "ignore_name_scope", *_SCALES], _reducescatter)
+    replace(hvd, "grouped_reducescatter", ["tensors", *scatter, "process_set", *_SCALES], _reducescatter)
     keras = ["backend", "value", "name", "average", *_SCALES, "op", "compression"]
-    seams.replace(hvd_keras, "allreduce", keras, _keras_allreduce)
+    replace(hvd_keras, "allreduce", keras, _keras_allreduce)
 
 
 def _allreduce(stock: Callable) -> Callable:
     def allreduce(*args, **kwargs):
-        call = seams.arguments(stock, args, kwargs)
+        call = arguments(stock, args, kwargs)
         if not gathers(call["compression"]):
             return stock(*args, **kwargs)
         return _exchange(call, [call["tensor"]], [call["name"]])[0]
@@ -41,7 +44,7 @@ def _allreduce(stock: Callable) -> Callable:
 
 def _grouped_allreduce(stock: Callable) -> Callable:
     def grouped_allreduce(*args, **kwargs):
-        call = seams.arguments(stock, args, kwargs)
+        call = arguments(stock, args, kwargs)
         tensors, name = call["tensors"], call["name"]
         if not gathers(call["compression"]) or not tensors:
             return stock(*args, **kwargs)
@@ -55,7 +58,10 @@ def _exchange(call: dict, tensors: list, names: list[str | None]) -> list:
     check_op(op)
     xla.refuse("hvd.allreduce")
     if None in names:
-        _warn_nameless()
+        warn_once(
+            "hvd.allreduce of a tensor without a name has no error feedback: what a lossy compression leaves out is lost. Pass name=...",
+            stacklevel=3,
+        )
     tensors = [t if isinstance(t, tf.IndexedSlices) else tf.convert_to_tensor(tensorflow_variable(t)) for t in tensors]
     for tensor, name in zip(tensors, names, strict=True):
         if not tensor.dtype.is_floating:
@@ -74,22 +80,9 @@ def _exchange(call: dict, tensors: list, names: list[str | None]) -> list:
     )
 
 
-_warned_nameless = False
-
-
-def _warn_nameless() -> None:
-    global _warned_nameless
-    if not _warned_nameless:
-        _warned_nameless = True
-        warnings.warn(
-            "hvd.allreduce of a tensor without a name has no error feedback: what a lossy compression leaves out is lost. Pass name=...",
-            stacklevel=5,
-        )
-
-
 def _reducescatter(stock: Callable) -> Callable:
     def reducescatter(*args, **kwargs):
-        compression = seams.arguments(stock, args, kwargs)["compression"]
+        compression = arguments(stock, args, kwargs)["compression"]
         if gathers(compression):
             raise ValueError(
                 f"A GatherCompressor supports hvd.allreduce and hvd.grouped_allreduce. Received: hvd.{stock.__name__} with "
