@@ -20,10 +20,10 @@ import rich.table
 from stages import bucket_of
 
 from deepreduce_tf import Adaptive, DeepReduce, SketchML, TopK
-from deepreduce_tf.gradient_files import load_gradients
-from deepreduce_tf.inspection import PairFigures, Sample, join, measure_index, measure_value
-from deepreduce_tf.inspection_report import check_picture, save_picture
-from deepreduce_tf.inspection_settings import label
+from deepreduce_tf.inspect.gradient_files import load_gradients
+from deepreduce_tf.inspect.measure import PairFigures, Sample, join, measure_index, measure_value
+from deepreduce_tf.inspect.picture_files import check_picture, save_picture
+from deepreduce_tf.inspect.settings import label
 from deepreduce_tf.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,9 +21,10 @@ from scipy.special import gammaln
 
 from deepreduce_tf import QSGD, BloomFilter, Float32, IndexCodec, LogQuantizer, Rice, TernGrad, TopK, ValueCodec, register_stage, stage
 from deepreduce_tf.__main__ import main
-from deepreduce_tf.inspection import PairFigures, Sample, join, measure_index, measure_pairs, measure_value, pareto_front
-from deepreduce_tf.inspection_settings import SETTINGS, CodecError, label
-from deepreduce_tf.inspection_settings import settings as settings_of
+from deepreduce_tf.inspect.measure import PairFigures, Sample, join, measure_index, measure_pairs, measure_value
+from deepreduce_tf.inspect.report import pareto_front
+from deepreduce_tf.inspect.settings import SETTINGS, CodecError, label
+from deepreduce_tf.inspect.settings import settings as settings_of
 from deepreduce_tf.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.inspection_settings import CodecError, label
+from deepreduce_tf.inspect.settings import CodecError, label
 from deepreduce_tf.sparsifiers import Sparsifier
 from deepreduce_tf.value_codecs import ValueCodec
 
@@ -187,6 +187,11 @@ def join(index: IndexFigures, value: ValueFigures, sample: Sample) -> PairFigure
     )
 
 
+def count_steps(indices: Sequence[IndexCodec], values: Sequence[ValueCodec]) -> int:
+    """How many codecs and pairs `measure_pairs` measures, if none fails."""
+    return len(indices) + (1 + sum(not codec.lossless for codec in indices)) * len(values)
+
+
 def measure_pairs(
     sample: Sample,
     indices: Sequence[IndexCodec],
@@ -201,7 +206,7 @@ def measure_pairs(
     Args:
         sample: the gradients.
         indices, values: the codecs.
-        progress: called with the name of a codec or pair before it is measured; `len(indices) + (1 + lossy) * len(values)` times at most.
+        progress: called with the name of a codec or pair before it is measured; `count_steps` times at most.
     """
     pairs, failures, shared = [], [], {}
 
@@ -227,20 +232,6 @@ def measure_pairs(
             if measured[i] is not None:
                 pairs.append(join(index, measured[i], sample))
     return pairs, failures
-
-
-def pareto_front(pairs: Sequence[PairFigures]) -> list[PairFigures]:
-    """The pairs of which no other one has fewer bytes or a smaller error without more of the other; by bytes.
-
-    None with an error of 1 or more: sending nothing is better.
-    """
-    front, least = [], 1.0
-    for pair in sorted(pairs, key=lambda pair: (pair.bytes, pair.relative_error)):
-        as_good = front and (pair.bytes, pair.relative_error) == (front[-1].bytes, front[-1].relative_error)
-        if pair.relative_error < least or as_good:
-            front.append(pair)
-            least = pair.relative_error
-    return front
 
 
 def timed(call: Callable, most_runs: int = 5, enough_seconds: float = 0.1) -> tuple[object, float]:
