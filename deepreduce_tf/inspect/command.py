@@ -26,12 +26,12 @@ Registered codecs are tried in a few settings each; those of an application with
 COLUMNS = """\
 what the columns mean:
   bits/index   bits of the index codes for each element that TopK keeps; the bound is log2 C(size, count) / count, the fewest bits
-               that tell any `count` of `size` places apart (structure in the places may allow fewer)
+               that tell all choices of `count` among `size` elements apart (a codec that finds structure may need fewer)
   bits/value   bits of the value codes for each element that TopK keeps, also where a Bloom filter sends more or fewer
   bytes        index and value codes of all gradients; a frame around them adds 32 bytes and about 10 per gradient
   % of dense   these bytes against float32 values of all elements
   error %      |sent - gradient| / |kept|: sent is what receivers decode, kept is what TopK keeps; the difference is taken over the
-               places that were sent or kept, so where all of these are right it is 0
+               elements that were sent or kept, so where all of these are right it is 0
   energy kept  1 - |sent - gradient|^2 / |gradient|^2 over all elements: the share of the whole gradient that arrives
   encode,      milliseconds for each megabyte (10^6 bytes) of dense float32 gradient: the fastest of a few eager calls of the stages
   decode       for all gradients at once, after selection and without frame and exchange
@@ -111,7 +111,7 @@ def show(text: str) -> None:
         print(text, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
-        if not isinstance(error, BrokenPipeError):  # of `| head`
+        if not isinstance(error, BrokenPipeError):  # a reader that has gone away is no error
             raise OSError(f"standard output: {error.strerror or error}") from error
 
 

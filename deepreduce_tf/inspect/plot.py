@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from deepreduce_tf.inspect.measure import PairFigures, Sample, measure_value
+from deepreduce_tf.inspect.measure import PairMetrics, Sample, measure_value
 from deepreduce_tf.inspect.picture_files import save_picture
 from deepreduce_tf.inspect.report import pareto_front
 from deepreduce_tf.inspect.settings import label
@@ -21,7 +21,7 @@ from deepreduce_tf.value_codecs import ValueCodec
 FITS = ("PolyFit", "DoubleExpFit")
 
 
-def save_plot(file: Path, sample: Sample, pairs: Sequence[PairFigures]) -> None:
+def save_plot(file: Path, sample: Sample, pairs: Sequence[PairMetrics]) -> None:
     """Draws size against error of each pair, and the sorted values of the largest gradient with their fits."""
     figure = Figure(figsize=(15, 6.5), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -30,11 +30,11 @@ def save_plot(file: Path, sample: Sample, pairs: Sequence[PairFigures]) -> None:
     save_picture(figure, file)
 
 
-def _plot_pairs(axes: Axes, sample: Sample, pairs: Sequence[PairFigures]) -> None:
+def _plot_pairs(axes: Axes, sample: Sample, pairs: Sequence[PairMetrics]) -> None:
     errors = [pair.relative_error for pair in pairs if 0 < pair.relative_error < math.inf]
     lossless = min([*errors, 1e-3]) / 10  # where a logarithmic axis shows 0
 
-    def places(some):
+    def coordinates(some: Sequence[PairMetrics]) -> tuple[list[float], list[float]]:
         return [max(lossless, pair.relative_error) for pair in some], [8 * pair.bytes / max(1, sample.kept) for pair in some]
 
     pairs = [pair for pair in pairs if math.isfinite(pair.relative_error)]
@@ -42,20 +42,25 @@ def _plot_pairs(axes: Axes, sample: Sample, pairs: Sequence[PairFigures]) -> Non
     for i, name in enumerate(names):
         marker = "osD^vPX"[i // 10 % 7]
         axes.scatter(
-            *places([pair for pair in pairs if label(pair.value) == name]), s=22, color=f"C{i % 10}", marker=marker, alpha=0.6, label=name
+            *coordinates([pair for pair in pairs if label(pair.value) == name]),
+            s=22,
+            color=f"C{i % 10}",
+            marker=marker,
+            alpha=0.6,
+            label=name,
         )
     front, names = sorted(pareto_front(pairs), key=lambda pair: pair.relative_error), []
-    axes.step(*places(front), where="post", color="black", linewidth=1, label="Pareto front")
+    axes.step(*coordinates(front), where="post", color="black", linewidth=1, label="Pareto front")
     for number, (_, group) in enumerate(itertools.groupby(front, key=lambda pair: pair.relative_error), 1):
         first, *others = group
-        axes.annotate(number, np.ravel(places([first])), (-3, -3), textcoords="offset points", ha="right", va="top", fontsize=8)
+        axes.annotate(number, np.ravel(coordinates([first])), (-3, -3), textcoords="offset points", ha="right", va="top", fontsize=8)
         as_good = f", and {len(others)} more" if others else ""
         names.append(f"{number}  {label(first.index)}, {label(first.value)}{as_good}")
-    axes.text(0.02, 0.02, "\n".join(names), transform=axes.transAxes, fontsize=7)  # under the front there is nothing
-    axes.set(xscale="log", xlabel="relative error (left edge: lossless)", ylabel="bits per kept element, places and values")
+    axes.text(0.02, 0.02, "\n".join(names), transform=axes.transAxes, fontsize=7)  # no pair is below the front
+    axes.set(xscale="log", xlabel="relative error (left edge: lossless)", ylabel="bits per kept element, indices and values")
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_ylim(bottom=min(places(front)[1], default=2) / 4)  # room for that text
+    axes.set_ylim(bottom=min(coordinates(front)[1], default=2) / 4)  # space for that text
     axes.set_title(f"{len(pairs)} pairs; raw: 64 bits")
     axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", fontsize=7, ncols=6)
 
@@ -72,7 +77,7 @@ def _plot_values(axes: Axes, sample: Sample) -> None:
             axes.plot([], [], label=f"{label(stage)}: {str(error)[:60]}")
             continue
         axes.plot(decoded[order], linewidth=1, label=label(stage))
-    axes.set(xlabel="place in descending order", ylabel="value")
+    axes.set(xlabel="position in descending order", ylabel="value")
     axes.set_title(f"{sample.names[largest]}, {sample.sizes[largest]:,} elements", parse_math=False)
     axes.legend(fontsize=8)
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from deepreduce_tf.inspect.measure import ERROR_CLASSES, PairFigures, Sample
+from deepreduce_tf.inspect.measure import ERROR_CLASSES, PairMetrics, Sample
 from deepreduce_tf.stage import serialize
 
-SORT_KEYS: dict[str, Callable[[PairFigures], float]] = {
+SORT_KEYS: dict[str, Callable[[PairMetrics], float]] = {
     "bytes": lambda pair: pair.bytes,
     "error": lambda pair: pair.relative_error,
     "encode": lambda pair: pair.encode_seconds,
@@ -19,7 +19,7 @@ SORT_KEYS: dict[str, Callable[[PairFigures], float]] = {
 }
 
 
-def sort_pairs(pairs: Sequence[PairFigures], key: str) -> list[PairFigures]:
+def sort_pairs(pairs: Sequence[PairMetrics], key: str) -> list[PairMetrics]:
     """By class of error; within one by a key of `SORT_KEYS`, then by bytes."""
     return sorted(pairs, key=lambda pair: (pair.error_class, SORT_KEYS[key](pair), pair.bytes, pair.decode_seconds))
 
@@ -37,7 +37,7 @@ def summary(sample: Sample, small: dict[str, np.ndarray]) -> dict[str, object]:
     }
 
 
-def to_json(facts: dict[str, object], sample: Sample, pairs: Sequence[PairFigures], failures: Sequence[str]) -> str:
+def to_json(facts: dict[str, object], sample: Sample, pairs: Sequence[PairMetrics], failures: Sequence[str]) -> str:
     """One JSON document: `facts`, all pairs, and the codecs that failed."""
     front = {id(pair) for pair in pareto_front(pairs)}
     rows = [
@@ -63,15 +63,16 @@ def to_json(facts: dict[str, object], sample: Sample, pairs: Sequence[PairFigure
     return json.dumps(facts | {"pairs": rows, "failed": list(failures)}, indent=2, allow_nan=False)
 
 
-def pareto_front(pairs: Sequence[PairFigures]) -> list[PairFigures]:
+def pareto_front(pairs: Sequence[PairMetrics]) -> list[PairMetrics]:
     """The pairs of which no other one has fewer bytes or a smaller error without more of the other; by bytes.
 
     None with an error of 1 or more: sending nothing is better.
     """
-    front, least = [], 1.0
+    front: list[PairMetrics] = []
+    smallest_error = 1.0
     for pair in sorted(pairs, key=lambda pair: (pair.bytes, pair.relative_error)):
         as_good = front and (pair.bytes, pair.relative_error) == (front[-1].bytes, front[-1].relative_error)
-        if pair.relative_error < least or as_good:
+        if pair.relative_error < smallest_error or as_good:
             front.append(pair)
-            least = pair.relative_error
+            smallest_error = pair.relative_error
     return front

@@ -8,12 +8,12 @@ import rich.box
 import rich.console
 import rich.table
 
-from deepreduce_tf.inspect.measure import ERROR_CLASSES, PairFigures, Sample
+from deepreduce_tf.inspect.measure import ERROR_CLASSES, PairMetrics, Sample
 from deepreduce_tf.inspect.report import pareto_front
 from deepreduce_tf.inspect.settings import label
 
 
-def to_table(facts: dict[str, object], sample: Sample, pairs: Sequence[PairFigures], rows: int | None) -> str:
+def to_table(facts: dict[str, object], sample: Sample, pairs: Sequence[PairMetrics], rows: int | None) -> str:
     """A table of sorted pairs, as wide as it must be.
 
     Args:
@@ -29,8 +29,8 @@ def to_table(facts: dict[str, object], sample: Sample, pairs: Sequence[PairFigur
     for column in (bound, "bits/\nvalue", "bytes", "% of\ndense", "error\n%", "energy\nkept %", "encode\nms/MB", "decode\nms/MB"):
         table.add_column(column, justify="right", no_wrap=True)
     front, megabytes = {id(pair) for pair in pareto_front(pairs)}, 4e-6 * len(sample.flat)
-    for place, (_, name) in enumerate(ERROR_CLASSES):
-        members = [pair for pair in pairs if pair.error_class == place]
+    for error_class, (_, name) in enumerate(ERROR_CLASSES):
+        members = [pair for pair in pairs if pair.error_class == error_class]
         if not members:
             continue
         shown = members[:rows]
@@ -51,7 +51,7 @@ def to_table(facts: dict[str, object], sample: Sample, pairs: Sequence[PairFigur
     return text.get().rstrip("\n")
 
 
-def _cells(pair: PairFigures, sample: Sample, megabytes: float) -> tuple[str, ...]:
+def _cells(pair: PairMetrics, sample: Sample, megabytes: float) -> tuple[str, ...]:
     return (
         f"{pair.bits_per_index:.2f}",
         f"{pair.bits_per_value:.2f}",
