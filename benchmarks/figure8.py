@@ -19,6 +19,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -63,14 +64,14 @@ class Row:
     layer: PairMetrics | None
 
 
-def methods(ratio: float) -> dict[str, dict[str, object]]:
+def methods(ratio: float) -> dict[str, dict[str, Any]]:
     """Arguments of DeepReduce by name: the presets, the default, and what is smallest. Those that keep a share keep `ratio`."""
     plain = DeepReduce()
     own = {
         "default": {"sparsifier": plain.sparsifier, "index": plain.index, "value": plain.value},
         "smallest": {"sparsifier": plain.sparsifier, "index": Adaptive(), "value": SketchML(bits=2)},
     }
-    named = PRESETS | own
+    named: dict[str, dict[str, Any]] = {**PRESETS, **own}
     return {name: {**arguments, "sparsifier": at_ratio(arguments["sparsifier"], ratio)} for name, arguments in named.items()}
 
 
@@ -79,14 +80,14 @@ def at_ratio(sparsifier: Sparsifier, ratio: float) -> Sparsifier:
     return TopK(ratio) if isinstance(sparsifier, TopK) and sparsifier.ratio != 1 else sparsifier
 
 
-def measure(gradients: dict[str, np.ndarray], arguments: dict[str, object]) -> PairMetrics:
+def measure(gradients: dict[str, np.ndarray], arguments: dict[str, Any]) -> PairMetrics:
     """One method on all of some gradients."""
     sample = Sample(gradients, arguments["sparsifier"])
     index = measure_index(arguments["index"], sample)
     return join(index, measure_value(arguments["value"], index.values, index.splits, arguments.get("error_feedback", True)), sample)
 
 
-def measure_row(name: str, arguments: dict[str, object], gradients: dict[str, np.ndarray], raw: int) -> Row:
+def measure_row(name: str, arguments: dict[str, Any], gradients: dict[str, np.ndarray], raw: int) -> Row:
     """One method; `raw` is the bytes of raw pairs of all gradients."""
     whole = measure(gradients, arguments)
     layer = dict(list(layers_of(gradients).items())[:1])
@@ -106,7 +107,7 @@ def layers_of(gradients: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: gradient for name, gradient in gradients.items() if gradient.size == LAYER_SIZE}
 
 
-def frame_volumes(gradients: dict[str, np.ndarray], table: dict[str, dict[str, object]]) -> dict[str, tuple[float, float]]:
+def frame_volumes(gradients: dict[str, np.ndarray], table: dict[str, dict[str, Any]]) -> dict[str, tuple[float, float]]:
     """The smallest and largest frame of the layers, whole frames with their headers, over the layer's dense bytes."""
     volumes = {}
     for name in [*PUBLISHED_VOLUME, "default", "smallest"]:

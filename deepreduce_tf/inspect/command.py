@@ -14,9 +14,9 @@ from deepreduce_tf.inspect.gradient_files import load_gradients
 from deepreduce_tf.inspect.measure import Sample, count_steps, measure_pairs
 from deepreduce_tf.inspect.picture_files import check_picture
 from deepreduce_tf.inspect.report import SORT_KEYS, sort_pairs, summary, to_json
-from deepreduce_tf.inspect.settings import settings
+from deepreduce_tf.inspect.settings import stages_to_try
 from deepreduce_tf.sparsifiers import TopK
-from deepreduce_tf.stage import Stage, check_integer
+from deepreduce_tf.stage import check_integer
 from deepreduce_tf.value_codecs import ValueCodec
 
 DESCRIPTION = """\
@@ -81,14 +81,14 @@ def run(arguments: argparse.Namespace) -> None:
 
     for module in arguments.modules:
         import_stages(module)
-    indices, unusable = codecs(IndexCodec, arguments.index)
-    values, more = codecs(ValueCodec, arguments.value)
+    indices, unusable_indices = stages_to_try(IndexCodec, names_in(arguments.index))
+    values, unusable_values = stages_to_try(ValueCodec, names_in(arguments.value))
     sparsifier = TopK(ratio=arguments.ratio)
     large, small = load_gradients(arguments.gradients, arguments.min_size)
     sample = Sample(large, sparsifier)
     with progress_bar(count_steps(indices, values)) as progress:
         pairs, failures = measure_pairs(sample, indices, values, progress)
-    pairs, failures = sort_pairs(pairs, arguments.sort), [*unusable, *more, *failures]
+    pairs, failures = sort_pairs(pairs, arguments.sort), [*unusable_indices, *unusable_values, *failures]
     if not pairs:
         raise ValueError(f"no pair of codecs could be measured. Received: {'; '.join(failures)}. Try others with --index and --value.")
     facts = {"file": str(arguments.gradients), "ratio": sparsifier.ratio, "min_size": arguments.min_size} | summary(sample, small)
@@ -137,7 +137,6 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         check_picture("--plot", arguments.plot)
 
 
-def codecs(kind: type[Stage], names: str) -> tuple[list[Stage], list[str]]:
-    """The codecs to try, and why some cannot be."""
-    tried = settings(kind, [name.strip() for name in names.split(",") if name.strip()])
-    return [stage for stage in tried if isinstance(stage, kind)], [str(error) for error in tried if not isinstance(error, kind)]
+def names_in(argument: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in argument.split(",") if name.strip()]

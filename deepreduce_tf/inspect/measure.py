@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -223,7 +224,7 @@ def measure_pairs(
             return None
 
     for codec in sorted(indices, key=lambda codec: not codec.lossless):
-        index = attempt(label(codec), lambda codec=codec: measure_index(codec, sample))
+        index = attempt(label(codec), functools.partial(measure_index, codec, sample))
         if index is None:
             continue
         measured: dict[int, ValueMetrics | None] = shared if codec.lossless else {}
@@ -232,9 +233,10 @@ def measure_pairs(
                 continue
             what = label(value) if codec.lossless else f"{label(codec)}, {label(value)}"
             if i not in measured:
-                measured[i] = attempt(what, lambda value=value, index=index: measure_value(value, index.values, index.splits))
-            if measured[i] is not None:
-                pairs.append(join(index, measured[i], sample))
+                measured[i] = attempt(what, functools.partial(measure_value, value, index.values, index.splits))
+            metrics = measured[i]
+            if metrics is not None:
+                pairs.append(join(index, metrics, sample))
     return pairs, failures
 
 

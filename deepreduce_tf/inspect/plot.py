@@ -15,7 +15,7 @@ from deepreduce_tf.inspect.measure import PairMetrics, Sample, measure_value
 from deepreduce_tf.inspect.picture_files import save_picture
 from deepreduce_tf.inspect.report import pareto_front
 from deepreduce_tf.inspect.settings import label
-from deepreduce_tf.stage import Stage, registered_stages
+from deepreduce_tf.stage import registered_stages
 from deepreduce_tf.value_codecs import ValueCodec
 
 FITS = ("PolyFit", "DoubleExpFit")
@@ -53,7 +53,8 @@ def _plot_pairs(axes: Axes, sample: Sample, pairs: Sequence[PairMetrics]) -> Non
     axes.step(*coordinates(front), where="post", color="black", linewidth=1, label="Pareto front")
     for number, (_, group) in enumerate(itertools.groupby(front, key=lambda pair: pair.relative_error), 1):
         first, *others = group
-        axes.annotate(number, np.ravel(coordinates([first])), (-3, -3), textcoords="offset points", ha="right", va="top", fontsize=8)
+        (error,), (bits,) = coordinates([first])
+        axes.annotate(str(number), (error, bits), (-3, -3), textcoords="offset points", ha="right", va="top", fontsize=8)
         as_good = f", and {len(others)} more" if others else ""
         names.append(f"{number}  {label(first.index)}, {label(first.value)}{as_good}")
     axes.text(0.02, 0.02, "\n".join(names), transform=axes.transAxes, fontsize=7)  # no pair is below the front
@@ -82,5 +83,5 @@ def _plot_values(axes: Axes, sample: Sample) -> None:
     axes.legend(fontsize=8)
 
 
-def _fits() -> list[Stage]:
+def _fits() -> list[ValueCodec]:
     return [stage() for stage in registered_stages(ValueCodec) if stage.__name__ in FITS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def sort_pairs(pairs: Sequence[PairMetrics], key: str) -> list[PairMetrics]:
     return sorted(pairs, key=lambda pair: (pair.error_class, SORT_KEYS[key](pair), pair.bytes, pair.decode_seconds))
 
 
-def summary(sample: Sample, small: dict[str, np.ndarray]) -> dict[str, object]:
+def summary(sample: Sample, small: dict[str, np.ndarray]) -> dict[str, Any]:
     """What holds for all pairs, for JSON and the table's title."""
     return {
         "gradients": len(sample.names),
@@ -37,7 +38,7 @@ def summary(sample: Sample, small: dict[str, np.ndarray]) -> dict[str, object]:
     }
 
 
-def to_json(facts: dict[str, object], sample: Sample, pairs: Sequence[PairMetrics], failures: Sequence[str]) -> str:
+def to_json(facts: dict[str, Any], sample: Sample, pairs: Sequence[PairMetrics], failures: Sequence[str]) -> str:
     """One JSON document: `facts`, all pairs, and the codecs that failed."""
     front = {id(pair) for pair in pareto_front(pairs)}
     rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import rich.box
 import rich.console
@@ -13,7 +14,7 @@ from deepreduce_tf.inspect.report import pareto_front
 from deepreduce_tf.inspect.settings import label
 
 
-def to_table(facts: dict[str, object], sample: Sample, pairs: Sequence[PairMetrics], rows: int | None) -> str:
+def to_table(facts: dict[str, Any], sample: Sample, pairs: Sequence[PairMetrics], rows: int | None) -> str:
     """A table of sorted pairs, as wide as it must be.
 
     Args:
@@ -64,7 +65,7 @@ def _cells(pair: PairMetrics, sample: Sample, megabytes: float) -> tuple[str, ..
     )
 
 
-def _title(facts: dict[str, object]) -> str:
+def _title(facts: dict[str, Any]) -> str:
     """What was measured, in two lines."""
     lines = [
         f"{facts['file']}: {facts['gradients']} gradients, {facts['elements']:,} elements; "
