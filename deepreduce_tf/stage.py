@@ -7,9 +7,12 @@ import importlib
 import inspect
 import numbers
 import re
+from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
+
+Kind = TypeVar("Kind", bound="Stage")
 
 _registry: dict[str, type[Stage]] = {}
 
@@ -104,7 +107,7 @@ def is_variable(value: object) -> bool:
     return isinstance(value, tf.Variable) or (hasattr(value, "value") and hasattr(value, "assign"))
 
 
-def registered_stages(kind: type[Stage]) -> list[type[Stage]]:
+def registered_stages(kind: type[Kind]) -> list[type[Kind]]:
     """All stages of a kind that a name can resolve to, an application's too, by name."""
     return sorted((stage for stage in _registry.values() if issubclass(stage, kind)), key=lambda stage: stage.__name__.lower())
 
@@ -126,7 +129,7 @@ def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     return resolve_class(argument, name, kind, received=value).from_config(config)
 
 
-def resolve_class(argument: str, name: object, kind: type[Stage], received: object = None) -> type[Stage]:
+def resolve_class(argument: str, name: object, kind: type[Kind], received: object = None) -> type[Kind]:
     """The registered stage of a name; errors as of `resolve_stage`, about `received` or the name."""
     stage_class = _registry.get(_key(name)) if isinstance(name, str) else None
     if stage_class is None or not issubclass(stage_class, kind):
