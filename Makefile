@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # a step uses all cores
 
-STEP := $(PYTHON) tools/step.py
+STEP := python tools/step.py
 QUIET := python tools/quiet.py
 PIP := pip --disable-pip-version-check
 CC_MAKE := $(MAKE) --no-print-directory -C deepreduce_tf/cc
@@ -20,10 +20,12 @@ CC_MAKE := $(MAKE) --no-print-directory -C deepreduce_tf/cc
 help:
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed 's/:.*## /\t/'
 
+.venv/bin/pip:
+	@$(PYTHON) tools/step.py 'Python environment' -- $(PYTHON) -m venv .venv
+
 # tf_keras, Keras 2, asks for the package `tensorflow`, which tensorflow-cpu replaces.
-.venv/.tools: tests/requirements.txt
+.venv/.tools: tests/requirements.txt | .venv/bin/pip
 	@$(STEP) 'Python packages' --show '^(Collecting [^ ]+|Building wheel|Installing collected packages)' -- sh -ec ' \
-	  $(PYTHON) -m venv .venv; \
 	  $(PIP) install -r tests/requirements.txt; \
 	  $(PIP) install --no-deps tf_keras==$(TF_VERSION)'
 	@touch $@
