@@ -7,8 +7,10 @@
 #include <numeric>
 #include <vector>
 
+#include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 #include "deepreduce_tf/cc/lib/index/index_codec.h"
 #include "deepreduce_tf/cc/lib/value/value_codec.h"
 
@@ -46,6 +48,26 @@ inline Values NormalValues(size_t n, uint64_t seed) {
   for (size_t i = 0; i < n; ++i) {
     values[i] =
         static_cast<float>(0.01 * std::sqrt(-2 * std::log(Uniform(seed, 2 * i))) * std::cos(6.283185307 * Uniform(seed, 2 * i + 1)));
+  }
+  return values;
+}
+
+// Few different magnitudes, both signs.
+inline Values Tied(size_t n, uint64_t seed, uint64_t different) {
+  Values values(n);
+  for (size_t i = 0; i < n; ++i) {
+    const uint64_t bits = RandomBits(seed, i);
+    values[i] = static_cast<float>((bits >> 8) % different) * 0.5f * (bits % 2 == 0 ? 1.0f : -1.0f);
+  }
+  return values;
+}
+
+// Magnitudes over all finite floats, denormal ones too.
+inline Values AnyFinite(size_t n, uint64_t seed) {
+  Values values(n);
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t bits = static_cast<uint32_t>(RandomBits(seed, i));
+    values[i] = FloatOf((bits & 0x7f800000u) == 0x7f800000u ? bits & 0x807fffffu : bits);
   }
   return values;
 }

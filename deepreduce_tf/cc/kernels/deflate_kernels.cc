@@ -1,7 +1,7 @@
 // Deflate's encoder, behind the op of any value codec; and the way back to the code of an application's codec.
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/value/value_codec.h"
 
 namespace deepreduce {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/frame.h"
 
 namespace deepreduce {

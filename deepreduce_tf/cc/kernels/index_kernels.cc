@@ -3,6 +3,8 @@
 #include <atomic>
 
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 #include "deepreduce_tf/cc/lib/index/bloom_filter.h"
 #include "deepreduce_tf/cc/lib/index/index_codec.h"
 #include "tensorflow/core/platform/logging.h"

@@ -14,9 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
+#include "deepreduce_tf/cc/lib/bits/error.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
-#include "deepreduce_tf/cc/lib/frame.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/threadpool.h"
 

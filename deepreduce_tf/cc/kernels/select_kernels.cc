@@ -4,6 +4,7 @@
 
 #include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
 #include "deepreduce_tf/cc/lib/select/select.h"

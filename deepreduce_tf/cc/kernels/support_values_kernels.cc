@@ -4,7 +4,7 @@
 
 #include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
-#include "deepreduce_tf/cc/lib/select/select.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 
 namespace deepreduce {
 namespace {

@@ -1,13 +1,13 @@
 // Target "frame": payloads of several ranks, from the header to the values. An input is a receiver's plan, then the payload.
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/frame.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 #include "tests/cc/fuzz/fuzz.h"
 #include "tests/cc/plain_zlib.h"
 
 namespace deepreduce::testing {
 namespace {
 
-constexpr int64_t kMaxSize = 1 << 16;  // memory goes with it
+constexpr int64_t kMaxSegment = 1 << 16;  // memory goes with it
 
 // A plan that owns its sizes and widths.
 struct OwnPlan {
@@ -20,7 +20,7 @@ struct OwnPlan {
     header.fingerprint = Take<uint64_t>(input);
     header.segments = Take<uint8_t>(input) % 8u;
     for (uint32_t i = 0; i < header.segments; ++i) {
-      sizes.push_back(Take<uint32_t>(input) % kMaxSize);
+      sizes.push_back(Take<uint32_t>(input) % kMaxSegment);
       widths.push_back(1 + Take<uint8_t>(input) % 4);
     }
   }

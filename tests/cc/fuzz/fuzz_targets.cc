@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/leb128.h"
 #include "deepreduce_tf/cc/lib/index/bloom_filter.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 #include "tests/cc/fuzz/fuzz.h"
 #include "tests/cc/plain_zlib.h"
 

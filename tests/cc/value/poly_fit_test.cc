@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <string>
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "deepreduce_tf/cc/lib/index/fixed_width.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 #include "deepreduce_tf/cc/lib/value/descending_order.h"
 #include "deepreduce_tf/cc/lib/value/knots.h"
 #include "tests/cc/check.h"

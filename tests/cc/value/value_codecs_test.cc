@@ -1,8 +1,8 @@
 // What holds for every value codec, and what Float16 and BFloat16 do.
 #include <limits>
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 #include "tests/cc/check.h"
 #include "tests/cc/plain_zlib.h"
 #include "tests/cc/samples.h"

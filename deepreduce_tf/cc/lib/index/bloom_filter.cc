@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 
 namespace deepreduce {
 namespace {
@@ -77,7 +77,7 @@ Error BloomReader::Open(const Segment& segment, Span<const uint8_t> code, int64_
   if (64 * (filter_.words - 1) >= 3 * static_cast<uint64_t>(filter_.hashes * count))
     return {"BloomFilter: longer than any count asks for", 2};
   blocks_ = static_cast<size_t>((segment.size + 63) / 64);
-  accepted_.reset(new (std::nothrow) uint64_t[blocks_]);
+  accepted_ = AllocateBuffer<uint64_t>(blocks_);
   if (accepted_ == nullptr) return {"BloomFilter: out of memory", 0};
   Query();
   if (segment.size % 64 != 0) accepted_[blocks_ - 1] &= (uint64_t{1} << (segment.size % 64)) - 1;

@@ -1,7 +1,7 @@
 #include "deepreduce_tf/cc/lib/index/elias_fano.h"
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
-#include "deepreduce_tf/cc/lib/index/fixed_width.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 
 namespace deepreduce {
 namespace {

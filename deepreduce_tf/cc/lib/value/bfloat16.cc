@@ -1,7 +1,7 @@
 #include "deepreduce_tf/cc/lib/value/bfloat16.h"
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 
 namespace deepreduce {
 namespace {

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 
-#include "deepreduce_tf/cc/lib/select/collect.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/value/bfloat16.h"
 #include "deepreduce_tf/cc/lib/value/float16.h"
 #include "deepreduce_tf/cc/lib/value/value_codec.h"
 
 namespace deepreduce {
 namespace {
-
-using Room = std::unique_ptr<uint8_t[]>;
-
-// Null when there is no memory.
-Room AllocateBuffer(size_t bytes) { return Room(new (std::nothrow) uint8_t[bytes]); }
 
 // Bytes of one number in an inner code; 1 where numbers are not whole bytes.
 size_t NumberBytes(uint8_t inner, size_t length, size_t values) {
@@ -45,7 +39,7 @@ void Unshuffle(Span<const uint8_t> bytes, uint8_t* out) {
 // A zlib stream, or kNotShorter when it does not fit.
 size_t DeflateShuffled(const ValueOptions& options, Span<const uint8_t> inner, size_t stride, Span<uint8_t> out) {
   if (stride == 1) return options.deflate->deflate(inner, options.level, out);
-  const Room shuffled = AllocateBuffer(inner.size);
+  const Buffer<uint8_t> shuffled = AllocateBuffer<uint8_t>(inner.size);
   if (shuffled == nullptr) return kNotShorter;
   if (stride == 2) Shuffle<2>(inner, shuffled.get());
   if (stride == 4) Shuffle<4>(inner, shuffled.get());
@@ -56,7 +50,7 @@ size_t DeflateShuffled(const ValueOptions& options, Span<const uint8_t> inner, s
 size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded) {
   const ValueCodec* codec = options.inner == kDeflateId ? nullptr : FindValueCodec(options.inner);
   if (options.deflate == nullptr || codec == nullptr) return kNotShorter;
-  const Room inner = AllocateBuffer(code.size + kSlack);
+  const Buffer<uint8_t> inner = AllocateBuffer<uint8_t>(code.size + kSlack);
   if (inner == nullptr) return kNotShorter;
   const size_t length = EncodeValues(*codec, options, values, inner.get(), decoded);
   const size_t whole = DeflateCode(options, {inner.get(), length}, values.size, code.data);
@@ -94,7 +88,7 @@ Error Decode(const ValueOptions& options, Span<const uint8_t> code, Span<float> 
   if (head.stride != 1 && head.stride != NumberBytes(head.inner, length, values.size)) {
     return {"Deflate: stride of other numbers", 1};
   }
-  const Room inner = AllocateBuffer(length);
+  const Buffer<uint8_t> inner = AllocateBuffer<uint8_t>(length);
   if (inner == nullptr) return {"Deflate: out of memory", 0};
   const Span<const uint8_t> bytes(shuffled.data, length);
   if (head.stride == 1) std::memcpy(inner.get(), bytes.data, length);

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "deepreduce_tf/cc/lib/bits/error.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"  // kSlack, kNotShorter
 
 namespace deepreduce {
 
