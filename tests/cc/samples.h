@@ -11,14 +11,17 @@
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
 #include "deepreduce_tf/cc/lib/bits/raw_indices.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/index/index_codecs.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce::testing {
 
 using Bytes = std::vector<uint8_t>;
 using Support = std::vector<int32_t>;
 using Values = std::vector<float>;
+
+// Codecs behind which Deflate is tried, for 2 to 8 bits.
+constexpr uint8_t kInnerCodecs[] = {kQSGDId, kFloat16Id, kBFloat16Id, kTernGradId, kNaturalId, kThreeLCId, kFloat32Id};
 
 inline Support UniformSupport(int64_t size, int64_t count, uint64_t seed) {
   Support support(static_cast<size_t>(count));
@@ -71,9 +74,6 @@ inline Values AnyFinite(size_t n, uint64_t seed) {
   }
   return values;
 }
-
-inline const IndexCodec& FindIndex(uint8_t id) { return *FindIndexCodec(id); }
-inline const ValueCodec& FindValue(uint8_t id) { return *FindValueCodec(id); }
 
 // The code alone, at exactly its length on the heap, so that sanitizers see a read beyond it.
 inline Bytes Encode(const IndexCodec& codec, const Segment& segment, const Support& indices) {

@@ -250,6 +250,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kAdaptive = {9, "Adaptive", Encode, Decode, Length};
+const IndexCodec kAdaptive = {Encode, Decode, Length};
 
 }  // namespace deepreduce

@@ -69,7 +69,7 @@ Error BloomReader::Open(const Segment& segment, Span<const uint8_t> code, int64_
   if (code.size < kHeaderLength + 8 || (code.size - kHeaderLength) % 8 != 0) {
     return {"BloomFilter: not a whole number of words", static_cast<int64_t>(code.size)};
   }
-  if (code[0] >= kPolicies) return {"BloomFilter: unknown policy", 0};
+  if (code[0] >= kBloomPolicies) return {"BloomFilter: unknown policy", 0};
   if (code[1] < 1 || code[1] > kMaxHashes) return {"BloomFilter: not 1 to 32 hash functions", 1};
   policy_ = static_cast<BloomPolicy>(code[0]);
   filter_ = FilterOf(segment, code);
@@ -104,6 +104,6 @@ Error BloomReader::Choose(Span<int32_t> indices) const {
   return ChoosePlaces(policy_, filter_, Span<const uint64_t>(accepted_.get(), blocks_), accepted_count_, indices);
 }
 
-const IndexCodec kBloomFilter = {8, "BloomFilter", nullptr, Decode, nullptr};
+const IndexCodec kBloomFilter = {nullptr, Decode, nullptr};
 
 }  // namespace deepreduce

@@ -79,6 +79,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kEliasFano = {4, "EliasFano", Encode, Decode, Length};
+const IndexCodec kEliasFano = {Encode, Decode, Length};
 
 }  // namespace deepreduce

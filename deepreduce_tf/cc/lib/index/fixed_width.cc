@@ -15,6 +15,6 @@ Error Decode(const Segment&, Span<const uint8_t>, Span<int32_t>) { return {"Fixe
 
 }  // namespace
 
-const IndexCodec kFixedWidth = {1, "FixedWidth", Encode, Decode, Length};
+const IndexCodec kFixedWidth = {Encode, Decode, Length};
 
 }  // namespace deepreduce

@@ -1,29 +1,10 @@
 #include "deepreduce_tf/cc/lib/index/index_codec.h"
 
-#include <initializer_list>
 #include <numeric>
 
 #include "deepreduce_tf/cc/lib/bits/raw_indices.h"
-#include "deepreduce_tf/cc/lib/index/adaptive.h"
-#include "deepreduce_tf/cc/lib/index/bitmap.h"
-#include "deepreduce_tf/cc/lib/index/bloom_filter.h"
-#include "deepreduce_tf/cc/lib/index/delta_huffman.h"
-#include "deepreduce_tf/cc/lib/index/elias_fano.h"
-#include "deepreduce_tf/cc/lib/index/fixed_width.h"
-#include "deepreduce_tf/cc/lib/index/huffman.h"
-#include "deepreduce_tf/cc/lib/index/rice.h"
-#include "deepreduce_tf/cc/lib/index/run_length.h"
-#include "deepreduce_tf/cc/lib/index/seeded_support.h"
 
 namespace deepreduce {
-const IndexCodec* FindIndexCodec(uint8_t id) {
-  for (const IndexCodec* codec :
-       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kHuffman, &kDeltaHuffman, &kBloomFilter, &kAdaptive}) {
-    if (codec->id == id) return codec;
-  }
-  return nullptr;
-}
-
 size_t EncodeIndices(const IndexCodec& codec, const Segment& segment, Span<const int32_t> indices, uint8_t* code) {
   const size_t raw = RawIndexLength(static_cast<int64_t>(indices.size), segment.size);
   if (raw == 0) return 0;

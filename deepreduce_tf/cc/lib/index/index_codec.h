@@ -23,8 +23,6 @@ struct Segment {
 };
 
 struct IndexCodec {
-  uint8_t id;
-  const char* name;
   // The coded form alone: 0 < count < size holds, code.size is the raw length. Returns a length below code.size, or kNotShorter. Null where
   // an encoder has options: EncodeIndices does not take such a codec.
   size_t (*encode)(const Segment& segment, Span<const int32_t> indices, Span<uint8_t> code);
@@ -34,9 +32,6 @@ struct IndexCodec {
   // codec without a raw form, whose code may have any length.
   size_t (*length)(const Segment& segment, Span<const int32_t> indices);
 };
-
-// Null when there is no such codec.
-const IndexCodec* FindIndexCodec(uint8_t id);
 
 // Writes the raw or the coded form, whichever is shorter; returns its length. `code` holds RawIndexLength + kSlack bytes.
 size_t EncodeIndices(const IndexCodec& codec, const Segment& segment, Span<const int32_t> indices, uint8_t* code);

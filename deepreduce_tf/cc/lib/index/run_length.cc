@@ -75,6 +75,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kRunLength = {5, "RunLength", Encode, Decode, Length};
+const IndexCodec kRunLength = {Encode, Decode, Length};
 
 }  // namespace deepreduce

@@ -19,6 +19,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kSeededSupport = {0, "SeededSupport", Encode, Decode, Length};
+const IndexCodec kSeededSupport = {Encode, Decode, Length};
 
 }  // namespace deepreduce

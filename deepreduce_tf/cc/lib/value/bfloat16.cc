@@ -36,6 +36,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kBFloat16 = {3, "BFloat16", Encode, Decode};
+const ValueCodec kBFloat16 = {Encode, Decode};
 
 }  // namespace deepreduce

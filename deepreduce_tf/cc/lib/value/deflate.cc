@@ -5,9 +5,7 @@
 
 #include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/buffer.h"
-#include "deepreduce_tf/cc/lib/value/bfloat16.h"
-#include "deepreduce_tf/cc/lib/value/float16.h"
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce {
 namespace {
@@ -16,7 +14,7 @@ namespace {
 size_t NumberBytes(uint8_t inner, size_t length, size_t values) {
   if (inner == kApplicationId) return 1;
   if (length == sizeof(float) * values) return sizeof(float);
-  return inner == kFloat16.id || inner == kBFloat16.id ? 2 : 1;
+  return inner == kFloat16Id || inner == kBFloat16Id ? 2 : 1;
 }
 
 // First bytes first, then second bytes, …: exponents compress better side by side.
@@ -104,7 +102,7 @@ Error Decode(const ValueOptions& options, Span<const uint8_t> code, Span<float> 
 
 size_t DeflateCode(const ValueOptions& options, Span<const uint8_t> inner, size_t values, uint8_t* out) {
   const size_t stride = options.shuffle ? NumberBytes(options.inner, inner.size, values) : 1;
-  const bool may_deflate = options.inner != kApplicationId || inner.size <= MostApplicationBytes(values);
+  const bool may_deflate = options.inner != kApplicationId || inner.size <= MaxApplicationBytes(values);
   const Span<uint8_t> room(out + kDeflateHeaderLength, inner.size - 1);
   const size_t length = may_deflate ? DeflateShuffled(options, inner, stride, room) : kNotShorter;
   out[0] = options.inner;
@@ -125,11 +123,11 @@ Error InflateApplicationCode(const ValueOptions& options, Span<const uint8_t> co
     std::memcpy(inner.data, body.data, body.size);
     return {};
   }
-  const Span<uint8_t> room = inner.subspan(0, std::min(inner.size, MostApplicationBytes(values)));
+  const Span<uint8_t> room = inner.subspan(0, std::min(inner.size, MaxApplicationBytes(values)));
   if (!options.deflate->inflate(body, room, length)) return {"Deflate: not a zlib stream of the right length", kDeflateHeaderLength};
   return {};
 }
 
-const ValueCodec kDeflate = {kDeflateId, "Deflate", Encode, Decode};
+const ValueCodec kDeflate = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -11,6 +11,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float>) {
 
 }  // namespace
 
-const ValueCodec kFloat32 = {1, "Float32", Encode, Decode};
+const ValueCodec kFloat32 = {Encode, Decode};
 
 }  // namespace deepreduce
