@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -35,14 +37,22 @@ def code_of(policy: str, hashes: int = 3, words: int = 1, indices: np.ndarray = 
     return write_bloom_filter(policy, hashes, words, indices, KEY)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_encoders_write_the_same_code_and_know_the_same_support(decoder, policy):
+@functools.cache  # both decoders are tried on the same
+def encoded(policy: str) -> list[tuple]:
+    """Supports of many sizes under many rates, and what the reference makes of them: size, indices, rate, code and support."""
     draw = np.random.default_rng(POLICIES.index(policy))
+    cases = []
     for step in range(60):
         size = int(draw.integers(1, 600))
         given = np.sort(draw.choice(size, int(draw.integers(0, size + 1)), replace=False))
         fpr = float(np.float32(np.exp(draw.uniform(np.log(1e-8), np.log(0.99)))))
-        code, support = encode_bloom_filter(size, given, fpr, policy, 5, step)
+        cases.append((size, given, fpr, *encode_bloom_filter(size, given, fpr, policy, 5, step)))
+    return cases
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_encoders_write_the_same_code_and_know_the_same_support(decoder, policy):
+    for step, (size, given, fpr, code, support) in enumerate(encoded(policy)):
         other_code, other_support = encode_with_ops(size, given, fpr, policy, 5, step)
         assert code == other_code
         np.testing.assert_array_equal(support, other_support)

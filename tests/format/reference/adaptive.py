@@ -53,7 +53,7 @@ class Tree:
         self.density = count * WHOLE // size
         self.top = next(level for level in numbers_from() if count << level + 2 > size or 1 << level >= self.columns)
         self.tops, self.lefts, self.rights = Probabilities(), Probabilities(), Probabilities()
-        self.seen = [np.zeros((self.columns >> level) + 1, np.int64) for level in range(self.top + 1)] if self.shaped else []
+        self.seen = [[0] * ((self.columns >> level) + 1) for level in range(self.top + 1)] if self.shaped else []
         self.kept, self.awaited = [0] * self.rows, [0] * self.rows
         self.indices: list[int] = []
 
@@ -61,9 +61,10 @@ class Tree:
         for line in range(self.lines):
             self.base, self.row, done = line * self.columns, line % self.rows, len(self.indices)
             self.scale = [(self.density << level) // ((16 * done << level) // self.columns + 24) for level in range(self.top + 1)]
-            for node in range(0, (self.columns - 1 >> self.top) + 1):
-                if self.left:
-                    self.visit_top(node)
+            for node in range((self.columns - 1 >> self.top) + 1):
+                if self.left == 0:
+                    return np.array(self.indices, np.int64)
+                self.visit_top(node)
         require(self.left == 0, "kept elements of the tree")
         return np.array(self.indices, np.int64)
 
@@ -102,7 +103,7 @@ class Tree:
         return self.base + (node << level), self.base + min(node + 1 << level, self.columns)
 
     def column(self, level: int, node: int) -> int:
-        return min((16 * int(self.seen[level][node]) + 24) * self.scale[level], 2**40)
+        return min((16 * self.seen[level][node] + 24) * self.scale[level], 2**40)
 
     def expected(self, level: int, node: int) -> int:
         if not self.shaped:

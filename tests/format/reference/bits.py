@@ -79,9 +79,14 @@ class BitCursor:
         self.position += width
         return sum(bit << k for k, bit in enumerate(self.bits[self.position - width : self.position]))
 
+    def bit(self) -> int:
+        require(self.position < len(self.bits), self.length)
+        self.position += 1
+        return self.bits[self.position - 1]
+
     def gamma(self, largest: int, name: str) -> int:
         below = 0
-        while self.field(1) == 0:
+        while self.bit() == 0:
             below += 1
             require(1 << below <= largest, name)
         number = 1 << below | self.field(below)

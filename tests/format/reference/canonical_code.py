@@ -65,5 +65,5 @@ def read_table(cursor: BitCursor, symbols: int) -> list[int]:
 def read_symbol(cursor: BitCursor, words: dict[tuple[int, ...], int]) -> int:
     word: tuple[int, ...] = ()
     while word not in words:
-        word += (cursor.field(1),)
+        word += (cursor.bit(),)
     return words[word]
