@@ -12,9 +12,9 @@ import tensorflow as tf
 Gradient = tf.Tensor | tf.IndexedSlices
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Bucket:
-    """The gradients that one gather carries.
+    """The gradients that one gather carries. `encode` and `decode` get the same object, by which a codec may keep what it knows of it.
 
     Attributes:
         gradients: float32 tensors of any shape, or float32 `tf.IndexedSlices` with merged, ascending ids. Never both in one bucket.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
@@ -94,7 +94,15 @@ class _Exchange:
     Holds no gradient and no variable, so that it can outlive them in a traced function.
     """
 
-    def __init__(self, compression, gradients, variables, average, factor, process_set):
+    def __init__(
+        self,
+        compression: BucketCodec,
+        gradients: Sequence[Gradient],
+        variables: Sequence[object],
+        average: bool,
+        factor: float,
+        process_set: hvd.ProcessSet,
+    ):
         self.compression = compression
         self.average = average
         self.factor = factor
@@ -139,7 +147,17 @@ class _Exchange:
         with tf.control_dependencies([operation for operation in done if operation is not None]):
             return [tf.nest.map_structure(tf.identity, result, expand_composites=True) for result in results]
 
-    def _exchange_bucket(self, gradients, positions, number, step, ranks, scale, after):
+    def _exchange_bucket(
+        self,
+        gradients: Sequence[Gradient],
+        positions: Sequence[int],
+        number: int,
+        step: tf.Tensor,
+        ranks: tf.Tensor,
+        scale: tf.Tensor,
+        after: Sequence[tf.Tensor],
+    ) -> tuple[Sequence[Gradient], Encoded, tuple[tf.Tensor, ...], list[tf.Operation]]:
+        """One gather. Returns the reduced gradients, what this rank sent, four times and the ops that commit it."""
         inputs = [_to_float32(gradients[i]) for i in positions]
         started = _clock(inputs)
         with tf.control_dependencies([started]):
@@ -169,8 +187,10 @@ class _Exchange:
         decoded = _clock(outputs)
         return outputs, sent, (started, coded, gathered, decoded), commits
 
-    def _average_small(self, gradients, step, scale, after):
-        """Horovod's own dense way, all small gradients of a dtype in one message."""
+    def _average_small(
+        self, gradients: Sequence[Gradient], step: tf.Tensor, scale: tf.Tensor, after: Sequence[tf.Tensor]
+    ) -> Iterator[tuple[int, tf.Tensor]]:
+        """Horovod's own dense way, all small gradients of a dtype in one message. Yields positions and reduced gradients."""
         for dtype in (tf.float32, tf.float64):
             positions = [i for i in self.small if (gradients[i].dtype == tf.float64) == (dtype == tf.float64)]
             if not positions:
@@ -194,13 +214,15 @@ class _Exchange:
             for i, value in zip(positions, reduced, strict=False):
                 yield i, tf.cast(tf.reshape(value, self.shapes[i]), gradients[i].dtype)
 
-    def _restore(self, output: Gradient, gradient: Gradient) -> Gradient:
+    @staticmethod
+    def _restore(output: Gradient, gradient: Gradient) -> Gradient:
+        """A result with the dtype and static shape of the gradient that was sent."""
         if isinstance(gradient, tf.IndexedSlices):
             values = tf.cast(output.values, gradient.dtype)
             return tf.IndexedSlices(values, tf.cast(output.indices, gradient.indices.dtype), gradient.dense_shape)
         return tf.cast(tf.ensure_shape(output, gradient.shape), gradient.dtype)
 
-    def _metrics(self, gradients, clocks) -> ExchangeMetrics:
+    def _metrics(self, gradients: Sequence[Gradient], clocks: Sequence[tuple[tf.Tensor, ...]]) -> ExchangeMetrics:
         def bytes_of(positions):
             sizes = [
                 tf.reduce_prod(tf.cast(gradients[i].dense_shape, tf.float64))
@@ -228,7 +250,7 @@ def _clock(after: Sequence[Gradient]) -> tf.Tensor:
         return tf.timestamp()
 
 
-def _trace(compression, gradients, variables, *options) -> list[Gradient]:
+def _trace(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: object) -> list[Gradient]:
     return _Exchange(compression, gradients, variables, *options)(gradients)
 
 
@@ -237,7 +259,7 @@ def _trace(compression, gradients, variables, *options) -> list[Gradient]:
 _FUNCTIONS = "_exchange_functions"
 
 
-def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
+def _run_eagerly(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: object) -> list[Gradient]:
     """Runs an exchange as a traced function, so that eager loops trace once per list of variables and kinds of gradients, not per step."""
     owners = [variable for variable in variables if isinstance(variable, tf.Variable)]
     identities = tuple(id(variable) if isinstance(variable, tf.Variable) else variable for variable in variables)

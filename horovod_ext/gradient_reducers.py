@@ -38,7 +38,7 @@ class GatheringReducer:
 
     Attributes:
         name: names the ops.
-        compression, sparse_as_dense, op, gradient_predivide_factor, process_set: as for `hvd.DistributedOptimizer`.
+        compression and the rest: as for `hvd.DistributedOptimizer`.
 
     Raises:
         ValueError: for an `op` that gathered payloads cannot be reduced with.
@@ -83,7 +83,7 @@ class DenseReducer:
 
     Attributes:
         name: names the ops.
-        others: as for `hvd.DistributedOptimizer`.
+        device_dense and the rest: as for `hvd.DistributedOptimizer`.
     """
 
     name: str
