@@ -40,10 +40,10 @@ void BenchIndices(const IndexCodecEntry& entry, double density, int64_t columns 
   segment.columns = columns;
   Support indices = UniformSupport(segment.size, std::llround(density * static_cast<double>(segment.size)), 1);
   const double n = static_cast<double>(indices.size());
-  Bytes room(4 * indices.size() + kSlack);
+  Bytes buffer(4 * indices.size() + kSlack);
   size_t length = 0;
-  const double encode = BestNanoseconds([&] { length = EncodeIndices(codec, segment, indices, room.data()); });
-  const Bytes code(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
+  const double encode = BestNanoseconds([&] { length = EncodeIndices(codec, segment, indices, buffer.data()); });
+  const Bytes code(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(length));
   bool ok = true;
   const double decode = BestNanoseconds([&] { ok &= Decode(codec, segment, code, &indices).ok(); });
   std::printf("%-12s %5.1f %%  %8.3f bits/index  %6.4f of the bound  encode %5.2f  decode %5.2f ns/index%s\n", entry.name, 100 * density,
@@ -51,7 +51,7 @@ void BenchIndices(const IndexCodecEntry& entry, double density, int64_t columns 
               ok ? "" : "  REFUSED");
 }
 
-// Per place of the dense form: the receivers of a filter ask it about each.
+// Per element of the dense form: the receivers of a filter ask it about each.
 void BenchBloomFilter(int64_t size, double density, double rate) {
   const Segment segment = {size, 1, 2, 3};
   const Support given = UniformSupport(size, std::llround(density * static_cast<double>(size)), 1);
@@ -66,7 +66,7 @@ void BenchBloomFilter(int64_t size, double density, double rate) {
   const double encode_p0 = encode(BloomPolicy::kP0), decode_p0 = decode(), accepted = static_cast<double>(support.size());
   const double query = BestNanoseconds([&] { ok &= BloomReader().Open(segment, code, static_cast<int64_t>(given.size())).ok(); });
   const double encode_p2 = encode(BloomPolicy::kP2), decode_p2 = decode();
-  std::printf("BloomFilter  %8lld places %4.1f %%  rate %5.3f (%.5f)  query %.3f  p0 %.3f %.3f  p2 %.3f %.3f ns/place%s\n",
+  std::printf("BloomFilter  %8lld elements %4.1f %%  rate %5.3f (%.5f)  query %.3f  p0 %.3f %.3f  p2 %.3f %.3f ns/element%s\n",
               static_cast<long long>(size), 100 * density, rate, (accepted - density * n) / (n - density * n), query / n, encode_p0 / n,
               decode_p0 / n, encode_p2 / n, decode_p2 / n, ok ? "" : "  REFUSED");
 }
@@ -82,10 +82,10 @@ void BenchValues(const ValueCodecEntry& entry, int bits, bool l2, const ValueCod
   Values values = NormalValues(2500000, 3);
   const double n = static_cast<double>(values.size());
   Values decoded(values.size());
-  Bytes room(4 * values.size() + kSlack);
+  Bytes buffer(4 * values.size() + kSlack);
   size_t length = 0;
-  const double encode = BestNanoseconds([&] { length = EncodeValues(codec, options, values, room.data(), decoded.data()); });
-  const Bytes code(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
+  const double encode = BestNanoseconds([&] { length = EncodeValues(codec, options, values, buffer.data(), decoded.data()); });
+  const Bytes code(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(length));
   bool ok = true;
   const double decode = BestNanoseconds([&] { ok &= Decode(codec, options, code, &decoded).ok(); });
   double error = 0, norm = 0;

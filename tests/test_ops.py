@@ -95,9 +95,9 @@ def arrays_of(arguments):
     return [name for name, value in arguments.items() if isinstance(value, np.ndarray | np.generic)]
 
 
-def with_number(array, place, number):
+def with_number(array, position, number):
     changed = array.copy()
-    changed.flat[place] = number
+    changed.flat[position] = number
     return changed
 
 
@@ -113,8 +113,11 @@ def other_numbers(array):
         numbers = [0, -1, 2, np.nan, np.inf]
     if array.dtype == np.uint8:
         numbers = [0, 1, 127, 128, 255]
-    places = {0, array.size // 2, array.size - 1} if array.size else set()
-    return [*(with_number(np.asarray(array), place, n) for place in places for n in numbers), *([array[::-1].copy()] if array.ndim else [])]
+    positions = {0, array.size // 2, array.size - 1} if array.size else set()
+    return [
+        *(with_number(np.asarray(array), position, n) for position in positions for n in numbers),
+        *([array[::-1].copy()] if array.ndim else []),
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -165,10 +168,12 @@ def refused(op, arguments, message, **changed):
 
 
 @pytest.mark.parametrize("name", [name for name, (_, arguments) in BASE.items() if "splits" in arguments])
-def test_splits_that_fall_or_do_not_end_with_the_elements_are_refused_with_both_numbers(name):
+def test_splits_that_decrease_or_do_not_end_with_the_elements_are_refused_with_both_numbers(name):
     op, arguments = BASE[name]
     total = arguments["splits"][-1]
-    refused(op, arguments, "`splits` must not fall. Received: 5 followed by 3 at segment 1", splits=np.r_[0, 5, arguments["splits"][2:]])
+    refused(
+        op, arguments, "`splits` must not decrease. Received: 5 followed by 3 at segment 1", splits=np.r_[0, 5, arguments["splits"][2:]]
+    )
     refused(
         op, arguments, f"`splits` must go from 0 to {total}. Received: 0 to {total + 1}", splits=np.r_[arguments["splits"][:-1], total + 1]
     )
@@ -177,15 +182,15 @@ def test_splits_that_fall_or_do_not_end_with_the_elements_are_refused_with_both_
 
 @pytest.mark.parametrize("name", [f"{codec}_encode" for codec in [*INDEX_CODECS, "bloom_filter"]] + ["residual_commit"])
 @pytest.mark.parametrize(
-    ("place", "index", "received"), [(1, 3, "3 after 3"), (1, 200, "200 after 3"), (0, -1, "-1 after -1"), (2, 1, "1 after 50")]
+    ("position", "index", "received"), [(1, 3, "3 after 3"), (1, 200, "200 after 3"), (0, -1, "-1 after -1"), (2, 1, "1 after 50")]
 )
-def test_places_that_repeat_fall_or_leave_the_size_are_refused(name, place, index, received):
+def test_indices_that_repeat_descend_or_leave_the_size_are_refused(name, position, index, received):
     op, arguments = BASE[name]
-    message = rf"the places of a segment must ascend strictly in \[0, 200\). Received: {received} in segment 0"
-    refused(op, arguments, message, indices=with_number(INDICES, place, index))
+    message = rf"the indices of a segment must ascend strictly in \[0, 200\). Received: {received} in segment 0"
+    refused(op, arguments, message, indices=with_number(INDICES, position, index))
 
 
-def test_places_of_the_application_that_leave_the_size_are_told_with_rank_and_segment():
+def test_indices_of_the_application_that_leave_the_size_are_told_with_rank_and_segment():
     op, arguments = BASE["scatter_sum"]
     with pytest.raises(tf.errors.DataLossError, match=r"in \[0, 300\). Received: 300 after 8 from rank 1, segment 2"):
         op(**{**arguments, "indices": with_number(arguments["indices"], -1, 300)})
@@ -194,8 +199,8 @@ def test_places_of_the_application_that_leave_the_size_are_told_with_rank_and_se
 @pytest.mark.parametrize("name", [name for name in NAMES if "counts" in BASE[name][1] and "sizes" in BASE[name][1]])
 def test_counts_beyond_sizes_and_sizes_beyond_the_limit_are_refused(name):
     op, arguments = BASE[name]
-    refused(op, arguments, "keeps 0 to size places. Received: count=1, size=0", counts=np.array([3, 1, 3]))
-    refused(op, arguments, "keeps 0 to size places. Received: count=-1, size=200", counts=np.array([-1, 0, 4]))
+    refused(op, arguments, "keeps 0 to size indices. Received: count=1, size=0", counts=np.array([3, 1, 3]))
+    refused(op, arguments, "keeps 0 to size indices. Received: count=-1, size=200", counts=np.array([-1, 0, 4]))
     refused(op, arguments, "must have 0 to 2147483647 elements. Received: size=2147483648", sizes=np.array([200, 0, 2**31]))
     refused(op, arguments, "must have 0 to 2147483647 elements. Received: size=-1", sizes=np.array([200, -1, 300]))
 
@@ -266,9 +271,9 @@ def test_parameters_out_of_range_are_refused():
 
 def second_code_changed(arguments, change):
     """The codes of two segments, the second one changed."""
-    code, ends = arguments["code"], arguments["code_splits"]
-    first, second = code[: ends[-2]], change(code[ends[-2] :])
-    return {**arguments, "code": np.r_[first, second].astype(np.uint8), "code_splits": np.r_[ends[:-1], len(first) + len(second)]}
+    code, splits = arguments["code"], arguments["code_splits"]
+    first, second = code[: splits[-2]], change(code[splits[-2] :])
+    return {**arguments, "code": np.r_[first, second].astype(np.uint8), "code_splits": np.r_[splits[:-1], len(first) + len(second)]}
 
 
 CHANGES = {"cut off": lambda code: code[:-1], "a byte more": lambda code: np.r_[code, code[-1:]], "nothing": lambda code: code[:0]}
@@ -295,9 +300,9 @@ def test_a_damaged_code_is_told_with_its_segment_and_byte(name, change):
 
 def test_a_damaged_code_in_a_frame_is_told_with_rank_and_segment():
     op, arguments = BASE["frame_decode_sum"]
-    head = 32 + 3 * 5 + 2  # sizes 200 and 300 take two bytes
+    header = 32 + 3 * 5 + 2  # sizes 200 and 300 take two bytes
     damaged = arguments["payload"].copy()
-    damaged.view(np.uint8)[damaged.nbytes // 2 + head] = 0xFF  # the parameter of the first Rice code, or a raw index
+    damaged.view(np.uint8)[damaged.nbytes // 2 + header] = 0xFF  # the parameter of the first Rice code, or a raw index
     with pytest.raises(tf.errors.DataLossError, match=r"the index code of rank 1, segment 0 is damaged: .* at byte \d+ of it"):
         op(**{**arguments, "payload": damaged})
 
@@ -329,11 +334,11 @@ def test_frames_that_match_are_added():
 
 def test_a_gradient_of_another_size_is_told_with_rank_segment_and_both_sizes():
     payload = frames(DeepReduce(), DeepReduce(), gradients=[MINE[0], MINE[1][:299]])
-    mismatch(payload, "another size, segment 1, expected 300, received 299")
+    mismatch(payload, "size mismatch, segment 1, expected 300, received 299")
 
 
 def test_gradients_in_another_order_are_told_by_size_or_by_fingerprint():
-    mismatch(frames(DeepReduce(), DeepReduce(), gradients=MINE[::-1]), "another size, segment 0, expected 200, received 300")
+    mismatch(frames(DeepReduce(), DeepReduce(), gradients=MINE[::-1]), "size mismatch, segment 0, expected 200, received 300")
     fingerprint = r"another order of gradients, or other shapes, names or dtypes; their fingerprint, expected \d+, received \d+"
     mismatch(frames(DeepReduce(), DeepReduce(), labels=["kernel float32", "gamma float32"]), fingerprint)
     mismatch(frames(DeepReduce(), DeepReduce(), gradients=[MINE[0].T, MINE[1]]), fingerprint)

@@ -93,9 +93,9 @@ FrameError ParseTable(const Bytes& table, int64_t size = 1, int64_t width = 1) {
 }
 
 TEST("A frame comes back, and tells where its parts lie") {
-  const uint32_t most = 0x7fffffff;
+  const uint32_t largest = 0x7fffffff;
   for (const Rows& rows : {Rows{{1, 0, 1, 0, 0}}, Rows{{0, 0, 1, 0, 0}, {127, 127, 1, 0, 508}, {128, 1, 1, 1, 4}},
-                           Rows{{most, 2, most / 2, 8, 5}, {most, 0, 0xffffffff, 0, 0}, {16384, 3, 300, 5, 600}}}) {
+                           Rows{{largest, 2, largest / 2, 8, 5}, {largest, 0, 0xffffffff, 0, 0}, {16384, 3, 300, 5, 600}}}) {
     const Sample sample(rows);
     Frame frame;
     Rows parsed;
@@ -114,14 +114,14 @@ TEST("A frame comes back, and tells where its parts lie") {
   }
 }
 
-size_t HeadLength(const Rows& rows) { return FrameCodesOffset(rows); }
+size_t CodesOffset(const Rows& rows) { return FrameCodesOffset(rows); }
 size_t Length(const Rows& rows) { return FrameLength(rows); }
 
 TEST("A row takes 5 to 25 bytes, a frame a multiple of 8") {
-  CHECK((HeadLength({{1, 1, 1, 0, 4}}) == 37));
-  CHECK((HeadLength({{127, 127, 127, 127, 127}}) == 37));
-  CHECK((HeadLength({{128, 128, 128, 128, 128}}) == 42));
-  CHECK((HeadLength({{0x7fffffff, 0x7fffffff, 0xffffffff, 0xffffffff, 0xffffffff}}) == 57));
+  CHECK((CodesOffset({{1, 1, 1, 0, 4}}) == 37));
+  CHECK((CodesOffset({{127, 127, 127, 127, 127}}) == 37));
+  CHECK((CodesOffset({{128, 128, 128, 128, 128}}) == 42));
+  CHECK((CodesOffset({{0x7fffffff, 0x7fffffff, 0xffffffff, 0xffffffff, 0xffffffff}}) == 57));
   CHECK((Length({{1, 1, 1, 0, 4}}) == 48));
   CHECK((Length({{1, 0, 1, 0, 0}}) == 40));
   CHECK((Length({{0x7fffffff, 1, 1, 0xffffffff, 0xffffffff}}) == (32 + 5 + 1 + 1 + 5 + 5 + 2 * size_t{0xffffffff} + 7) / 8 * 8));
@@ -185,23 +185,23 @@ TEST("A difference that shows in a size is told with its segment, although the f
   Sample sample = TwoSegments();
   sample.bytes[24] ^= 1;
   sample.sizes[1] = 7;
-  CHECK(Differs(sample.Parse(), "another size", 39, 1, 7, 6));
+  CHECK(Differs(sample.Parse(), "size mismatch", 39, 1, 7, 6));
 }
 
 TEST("Refuses rows that this rank's plan does not have") {
   Sample sample = TwoSegments();
   sample.sizes = {49999, 6};
-  CHECK(Differs(sample.Parse(), "another size", 32, 0, 49999, 50000));
+  CHECK(Differs(sample.Parse(), "size mismatch", 32, 0, 49999, 50000));
   sample.sizes = {50000, 6};
   sample.widths = {1, 3};
   CHECK(Differs(sample.Parse(), "another row length", 39, 1, 3, 2));
 }
 
 TEST("Refuses rows outside the limits") {
-  CHECK(Differs(ParseTable({5, 6, 1, 0, 0}, 5), "more places kept than there are", 32, 0, 5, 6));
-  // 32768 places of 65536 values are 2^31.
-  const Bytes most = {0xff, 0xff, 0xff, 0xff, 0x07, 0x80, 0x80, 0x02, 0x80, 0x80, 0x04, 0, 0};
-  CHECK(Differs(ParseTable(most, 0x7fffffff, 65536), "more values than a frame may hold", 32, 0, 0x7fffffff, 0x80000000));
+  CHECK(Differs(ParseTable({5, 6, 1, 0, 0}, 5), "more indices kept than there are elements", 32, 0, 5, 6));
+  // 32768 rows of 65536 values are 2^31.
+  const Bytes rows = {0xff, 0xff, 0xff, 0xff, 0x07, 0x80, 0x80, 0x02, 0x80, 0x80, 0x04, 0, 0};
+  CHECK(Differs(ParseTable(rows, 0x7fffffff, 65536), "more values than a frame may hold", 32, 0, 0x7fffffff, 0x80000000));
 }
 
 TEST("Refuses numbers of the table that are cut off, too long, too large, or not in their shortest form") {
@@ -218,7 +218,7 @@ TEST("Refuses numbers of the table that are cut off, too long, too large, or not
 }
 
 TEST("Refuses padding that is not zero") {
-  const Sample whole = TwoSegments();  // 44 bytes of head, 20 of codes: no padding
+  const Sample whole = TwoSegments();  // 44 bytes of header and table, 20 of codes: no padding
   CHECK(whole.bytes.size() == 64);
   Sample padded({{9, 2, 1, 1, 2}});
   CHECK(padded.bytes.size() == 40 && FrameCodesOffset(padded.rows) + 3 == 40);
@@ -240,9 +240,9 @@ TEST("Whatever bytes change, a frame is refused, or it is the one that its own h
       Frame frame;
       Rows rows;
       if (!changed.Parse(&frame, &rows).ok()) continue;
-      Bytes head(FrameCodesOffset(rows));
-      WriteFrameHeader(frame.header, rows, head.data());
-      CHECK(std::memcmp(head.data(), changed.bytes.data(), head.size()) == 0);
+      Bytes header(FrameCodesOffset(rows));
+      WriteFrameHeader(frame.header, rows, header.data());
+      CHECK(std::memcmp(header.data(), changed.bytes.data(), header.size()) == 0);
       CHECK(frame.length == FrameLength(rows) && frame.length <= changed.bytes.size());
     }
   }

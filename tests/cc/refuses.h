@@ -9,7 +9,7 @@
 
 namespace deepreduce::testing {
 
-// In place of a position that is not compared.
+// Instead of a position: it is not compared.
 constexpr int64_t kAnywhere = -1;
 
 inline bool IsError(const Error& error, const char* name, int64_t position = kAnywhere) {

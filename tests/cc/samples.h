@@ -29,7 +29,7 @@ inline Support UniformSupport(int64_t size, int64_t count, uint64_t seed) {
   return support;
 }
 
-// Kept places in runs of up to `run`, absent ones too: `count` comes out by itself.
+// Kept and absent elements in runs of up to `run`.
 inline Support ClusteredSupport(int64_t size, int run, uint64_t seed) {
   Support support;
   bool keep = false;

@@ -65,9 +65,9 @@ FrameError ParseRow(Span<const uint8_t> bytes, size_t* position, int64_t segment
   for (uint32_t* field : {&row->size, &row->count, &row->width, &row->index_length, &row->value_length}) {
     if (!GetVarint(bytes, position, field)) return Refuse("a malformed number in the table", start, segment);
   }
-  if (row->size != size) return Differ("another size", start, segment, size, row->size);
+  if (row->size != size) return Differ("size mismatch", start, segment, size, row->size);
   if (row->width != width) return Differ("another row length", start, segment, width, row->width);
-  if (row->count > row->size) return Differ("more places kept than there are", start, segment, row->size, row->count);
+  if (row->count > row->size) return Differ("more indices kept than there are elements", start, segment, row->size, row->count);
   if (static_cast<uint64_t>(row->count) * row->width > static_cast<uint64_t>(kMaxSize))
     return Differ("more values than a frame may hold", start, segment, kMaxSize, static_cast<uint64_t>(row->count) * row->width);
   return {};

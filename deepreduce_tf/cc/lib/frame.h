@@ -66,7 +66,7 @@ struct Frame {
   size_t length = 0;       // of the frame, padding included
 };
 
-// Reads the frame at the start of `bytes`; `rows` has room for plan.header.segments rows. Total: reads only `bytes`, allocates nothing.
+// Reads the frame at the start of `bytes`; `rows` holds plan.header.segments rows. Total: reads only `bytes`, allocates nothing.
 FrameError ParseFrame(Span<const uint8_t> bytes, const FramePlan& plan, Frame* frame, FrameRow* rows);
 
 }  // namespace deepreduce

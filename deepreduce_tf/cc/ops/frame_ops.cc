@@ -44,9 +44,9 @@ index_code: uint8[index bytes], of all segments.
 index_splits: int64[segments + 1].
 value_code: uint8[value bytes], of all segments.
 value_splits: int64[segments + 1].
-counts: int64[segments], places kept.
-sizes: int64[segments], places of the dense form.
-widths: int64[segments], values per place.
+counts: int64[segments], indices kept.
+sizes: int64[segments], elements of the dense form.
+widths: int64[segments], values per index.
 seed: scalar; its low 32 bits are used.
 step: scalar.
 fingerprint: scalar, of the plan.
@@ -95,9 +95,9 @@ Decodes the frames of all ranks without adding them.
 payload: int64[n], frames end to end.
 sizes: int64[segments].
 fingerprint: scalar, of this rank's plan.
-widths: int64[segments], values per place.
+widths: int64[segments], values per index.
 indices: int32[total].
-values: float32[total values], `width` for each place.
+values: float32[total values], `width` for each index.
 splits: int64[frames * segments + 1], of `indices`; frame by frame.
 )doc");
 
@@ -129,7 +129,7 @@ index_code: uint8[index bytes].
 index_splits: int64[segments + 1].
 value_code: uint8[value bytes].
 value_splits: int64[segments + 1].
-counts: int64[segments], places kept.
+counts: int64[segments], indices kept.
 seed: scalar, the sender's.
 step: scalar, the sender's.
 )doc");

@@ -8,16 +8,16 @@ using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// output 0: bytes or places; output 1: splits, one more than there are sizes (input `sizes`)
+// output 0: bytes or indices; output 1: splits, one more than there are sizes (input `sizes`)
 template <int kSizes>
 absl::Status CodeShape(InferenceContext* c) {
   ShapeHandle sizes;
-  DimensionHandle ends;
+  DimensionHandle splits;
   absl::Status status = c->WithRank(c->input(kSizes), 1, &sizes);
-  if (status.ok()) status = c->Add(c->Dim(sizes, 0), 1, &ends);
+  if (status.ok()) status = c->Add(c->Dim(sizes, 0), 1, &splits);
   if (!status.ok()) return status;
   c->set_output(0, c->Vector(c->UnknownDim()));
-  c->set_output(1, c->Vector(ends));
+  c->set_output(1, c->Vector(splits));
   return absl::OkStatus();
 }
 
@@ -35,7 +35,7 @@ absl::Status CodeShape(InferenceContext* c) {
            ", or raw where that is shorter: docs/format/index_codes.md.\n\n"               \
            "indices: int32[total], ascending strictly within a segment, below its size.\n" \
            "splits: int64[segments + 1].\n"                                                \
-           "sizes: int64[segments], places of the dense form, at most 2^31 - 1.\n"         \
+           "sizes: int64[segments], elements of the dense form, at most 2^31 - 1.\n"       \
            "seed: scalar.\n"                                                               \
            "step: scalar.\n" doc                                                           \
            "code: uint8[bytes], the codes of all segments.\n"                              \
@@ -56,8 +56,8 @@ absl::Status CodeShape(InferenceContext* c) {
            "Encode. Bytes that docs/format.md refuses are a DataLoss error.\n\n" \
            "code: uint8[bytes].\n"                                               \
            "code_splits: int64[segments + 1].\n"                                 \
-           "counts: int64[segments], places kept.\n"                             \
-           "sizes: int64[segments], places of the dense form.\n"                 \
+           "counts: int64[segments], indices kept.\n"                            \
+           "sizes: int64[segments], elements of the dense form.\n"               \
            "seed: scalar, the sender's.\n"                                       \
            "step: scalar, the sender's.\n"                                       \
            "indices: int32[total].\n"                                            \
@@ -104,12 +104,12 @@ Codes supports by a Bloom filter each, which makes other supports of them: docs/
 fpr: false positive rate, 1e-9 to 0.999.
 indices: int32[total], ascending strictly within a segment, below its size.
 splits: int64[segments + 1].
-sizes: int64[segments], places of the dense form, at most 2^31 - 1.
+sizes: int64[segments], elements of the dense form, at most 2^31 - 1.
 seed: scalar.
 step: scalar.
 code: uint8[bytes], the codes of all segments.
 code_splits: int64[segments + 1].
-support: int32[places], what BloomFilterDecode gives, with the lengths of these splits as counts.
+support: int32[total], what BloomFilterDecode gives, with the lengths of these splits as counts.
 support_splits: int64[segments + 1].
 )doc");
 

@@ -29,15 +29,15 @@ DEEPREDUCE_SELECT_OP("TopKSelect")
     .SetIsStateful()
     .SetShapeFn(SelectShape)
     .Doc(R"doc(
-Adds each gradient to its residual and keeps the places of largest magnitude, exactly; among equals the lower ones.
+Adds each gradient to its residual and keeps the elements of largest magnitude, exactly; among equals those of lower index.
 
 A gradient with a value that is not finite is selected from as it is, non-finite values first, and its residual stays as it was.
 
 gradients: float32, any shapes; each is one segment.
 residuals: empty (no error feedback), or one float32 resource variable per gradient with as many elements. Left holding residual + gradient.
-ratio: scalar in (0, 1]; max(1, round(ratio * size)) places are kept of each segment that has any.
+ratio: scalar in (0, 1]; max(1, round(ratio * size)) elements are kept of each segment that has any.
 indices: int32[total], ascending within a segment.
-values: float32[total], residual + gradient at these places.
+values: float32[total], residual + gradient at these indices.
 splits: int64[N + 1]; segment i is [splits[i], splits[i + 1]).
 )doc");
 
@@ -49,7 +49,7 @@ DEEPREDUCE_SELECT_OP("ThresholdSelect")
     .SetIsStateful()
     .SetShapeFn(SelectShape)
     .Doc(R"doc(
-Adds each gradient to its residual and keeps the places whose magnitude is at least a threshold.
+Adds each gradient to its residual and keeps the elements whose magnitude is at least a threshold.
 
 See TopKSelect for the other inputs and the outputs.
 
@@ -66,7 +66,7 @@ DEEPREDUCE_SELECT_OP("RandomKSelect")
     .SetIsStateful()
     .SetShapeFn(SelectShape)
     .Doc(R"doc(
-Adds each gradient to its residual and keeps places that are a function of seed, step and segment alone: the same on every rank.
+Adds each gradient to its residual and keeps elements whose indices are a function of seed, step and segment alone: the same on every rank.
 
 See TopKSelect for the other inputs and the outputs; docs/format/index_codes.md, "Seeded support", for the function.
 
@@ -106,7 +106,7 @@ REGISTER_OP("DeepReduce>ResidualCommit")
 Subtracts what was sent from the residuals, which hold residual + gradient since selection. To be run after the exchange.
 
 residuals: float32 resource variables, one per segment.
-indices: int32[total], the places that were sent.
+indices: int32[total], of what was sent.
 sent: float32[total], the values that receivers decode. A segment in which one is not finite keeps its residual.
 splits: int64[N + 1].
 sizes: int64[N], elements of each residual.

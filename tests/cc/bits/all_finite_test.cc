@@ -14,12 +14,12 @@ TEST("AllFinite finds a single value that is not, wherever it is") {
   for (size_t size : {1u, 15u, 16u, 17u, 100u, 8192u, 8193u}) {
     Values values = AnyFinite(size, 1);
     CHECK(AllFinite(Span<const float>(values)));
-    for (size_t place = 0; place < size; place += 1 + size / 40) {
+    for (size_t i = 0; i < size; i += 1 + size / 40) {
       for (float bad : {static_cast<float>(NAN), static_cast<float>(INFINITY), static_cast<float>(-INFINITY)}) {
-        const float good = values[place];
-        values[place] = bad;
+        const float good = values[i];
+        values[i] = bad;
         CHECK(!AllFinite(Span<const float>(values)));
-        values[place] = good;
+        values[i] = good;
       }
     }
   }

@@ -26,13 +26,13 @@ uint64_t HighHalf(uint64_t a, uint64_t b) {
 Support PlainSupport(uint64_t key, int64_t size, int64_t count) {
   const uint64_t golden = 0x9e3779b97f4a7c15ull;
   const int64_t drawn = std::min(count, size - count);
-  std::set<int64_t> places;
-  for (uint64_t j = 0; static_cast<int64_t>(places.size()) < drawn; ++j) {
-    places.insert(static_cast<int64_t>(HighHalf(PlainMix(key + (j + 1) * golden), static_cast<uint64_t>(size))));
+  std::set<int64_t> chosen;
+  for (uint64_t j = 0; static_cast<int64_t>(chosen.size()) < drawn; ++j) {
+    chosen.insert(static_cast<int64_t>(HighHalf(PlainMix(key + (j + 1) * golden), static_cast<uint64_t>(size))));
   }
   Support support;
-  for (int64_t place = 0; place < size; ++place) {
-    if ((places.count(place) != 0) == (2 * count <= size)) support.push_back(static_cast<int32_t>(place));
+  for (int64_t index = 0; index < size; ++index) {
+    if ((chosen.count(index) != 0) == (2 * count <= size)) support.push_back(static_cast<int32_t>(index));
   }
   return support;
 }
@@ -58,7 +58,7 @@ TEST("A seeded support is what the page says, for large sizes at all densities")
   }
 }
 
-TEST("A seeded support of the largest size holds distinct ascending places all over it") {
+TEST("A seeded support of the largest size holds distinct ascending indices all over it") {
   const int64_t size = 0x7fffffff;
   Support support(1000);
   RandomSupport(3, size, support);
@@ -75,13 +75,13 @@ TEST("The key of a stream is the page's function of seed, step and segment") {
   }
 }
 
-TEST("Every place is drawn about equally often") {
+TEST("Every index is drawn about equally often") {
   constexpr int64_t kSize = 50;
   int times[kSize] = {};
   for (uint64_t key = 0; key < 10000; ++key) {
     Support support(5);
     RandomSupport(Mix(key), kSize, support);
-    for (int32_t place : support) ++times[place];
+    for (int32_t index : support) ++times[index];
   }
   for (int each : times) CHECK(each > 1000 - 150 && each < 1000 + 150);  // five standard deviations
 }

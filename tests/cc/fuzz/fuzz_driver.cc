@@ -13,10 +13,10 @@
 
 namespace {
 
-constexpr size_t kPlaces = 1 << 12;
-uint8_t reached[kPlaces];  // since the start of this input
-uint8_t known[kPlaces];
-uintptr_t previous_place;
+constexpr size_t kCounters = 1 << 12;
+uint8_t reached[kCounters];  // since the start of this input
+uint8_t known[kCounters];
+uintptr_t previous_block;
 
 }  // namespace
 
@@ -25,10 +25,10 @@ extern "C" const char* __asan_default_options() { return "handle_abort=1"; }
 
 // Called by the instrumented library at each basic block; the pair of blocks is what counts.
 extern "C" void __sanitizer_cov_trace_pc() {
-  const uintptr_t place = reinterpret_cast<uintptr_t>(__builtin_return_address(0)) * 0x9e3779b97f4a7c15ull >> 48;
-  uint8_t& times = reached[(place ^ previous_place >> 1) % kPlaces];
+  const uintptr_t block = reinterpret_cast<uintptr_t>(__builtin_return_address(0)) * 0x9e3779b97f4a7c15ull >> 48;
+  uint8_t& times = reached[(block ^ previous_block >> 1) % kCounters];
   if (times < 255) ++times;
-  previous_place = place;
+  previous_block = block;
 }
 
 namespace deepreduce::testing {
@@ -48,10 +48,10 @@ void SaveCurrent() {
 bool Run(const Bytes& input) {
   current = input;
   std::memset(reached, 0, sizeof reached);
-  previous_place = 0;
+  previous_block = 0;
   target->run(current);
   bool fresh = false;
-  for (size_t i = 0; i < kPlaces; ++i) {
+  for (size_t i = 0; i < kCounters; ++i) {
     if (reached[i] == 0) continue;
     const uint8_t magnitude = static_cast<uint8_t>(1 << (31 - __builtin_clz(reached[i])));
     fresh |= (known[i] & magnitude) == 0;
@@ -62,10 +62,10 @@ bool Run(const Bytes& input) {
 
 class Mutator {
  public:
-  Bytes Mutate(const std::vector<Bytes>& corpus, size_t most) {
+  Bytes Mutate(const std::vector<Bytes>& corpus, size_t max_length) {
     Bytes bytes = corpus[Draw(corpus.size())];
     for (size_t edits = 1 + Draw(4); edits > 0; --edits) Edit(corpus, &bytes);
-    if (bytes.size() > most) bytes.resize(most);
+    if (bytes.size() > max_length) bytes.resize(max_length);
     return bytes;
   }
 
@@ -74,9 +74,9 @@ class Mutator {
 
   void Edit(const std::vector<Bytes>& corpus, Bytes* bytes) {
     static constexpr uint8_t kEdges[] = {0x00, 0xff, 0x01, 0x7f, 0x80, 0xfe, 0x3f, 0x40};
-    // Heads say more than the rest.
+    // Headers say more than the rest.
     const size_t at = bytes->empty() ? 0 : Draw(Draw(2) == 0 ? std::min<size_t>(bytes->size(), 16) : bytes->size());
-    const auto place = bytes->begin() + static_cast<std::ptrdiff_t>(at);
+    const auto position = bytes->begin() + static_cast<std::ptrdiff_t>(at);
     switch (bytes->empty() ? 5 : Draw(8)) {
       case 0:
         (*bytes)[at] ^= static_cast<uint8_t>(1 << Draw(8));
@@ -94,10 +94,10 @@ class Mutator {
         bytes->resize(at);
         break;
       case 5:
-        bytes->insert(place, 1 + Draw(16), kEdges[Draw(8)]);
+        bytes->insert(position, 1 + Draw(16), kEdges[Draw(8)]);
         break;
       case 6:
-        bytes->erase(place, place + static_cast<std::ptrdiff_t>(1 + Draw(std::min<size_t>(8, bytes->size() - at))));
+        bytes->erase(position, position + static_cast<std::ptrdiff_t>(1 + Draw(std::min<size_t>(8, bytes->size() - at))));
         break;
       default: {
         const Bytes& other = corpus[Draw(corpus.size())];
@@ -110,7 +110,7 @@ class Mutator {
   uint64_t draws_ = 0;
 };
 
-void Fuzz(double seconds, size_t most) {
+void Fuzz(double seconds, size_t max_length) {
   std::vector<Bytes> corpus = target->seeds();
   for (const Bytes& seed : corpus) Run(seed);
   const size_t seeds = corpus.size();
@@ -118,7 +118,7 @@ void Fuzz(double seconds, size_t most) {
   const auto start = std::chrono::steady_clock::now();
   uint64_t runs = 0;
   for (; std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds; ++runs) {
-    Bytes input = mutator.Mutate(corpus, most);
+    Bytes input = mutator.Mutate(corpus, max_length);
     if (Run(input)) corpus.push_back(std::move(input));
   }
   std::printf("%-14s %9lu inputs, %4zu seeds, %4zu more reached new code; every promise held\n", target->name,
@@ -132,14 +132,14 @@ int main(int argc, char** argv) {
   using namespace deepreduce::testing;
   target = &ChosenFuzzTarget();
   double seconds = 10;
-  size_t most = 4096;
+  size_t max_length = 4096;
   bool files = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument.rfind("-max_total_time=", 0) == 0) {
       seconds = std::atof(argv[i] + 16);
     } else if (argument.rfind("-max_len=", 0) == 0) {
-      most = static_cast<size_t>(std::atol(argv[i] + 9));
+      max_length = static_cast<size_t>(std::atol(argv[i] + 9));
     } else {
       files = true;
       std::ifstream file(argument, std::ios::binary);
@@ -148,6 +148,6 @@ int main(int argc, char** argv) {
   }
   if (files) return 0;
   __sanitizer_set_death_callback(SaveCurrent);
-  Fuzz(seconds, most);
+  Fuzz(seconds, max_length);
   return 0;
 }

@@ -45,10 +45,10 @@ void DecodeCodes(const Frame& frame, const std::vector<FrameRow>& rows, const By
   for (size_t i = 0; i < rows.size(); ++i) {
     const FrameRow& row = rows[i];
     const Segment segment = {row.size, frame.header.seed, frame.header.step, static_cast<uint32_t>(i)};
-    Support places(row.count);
+    Support indices(row.count);
     Values values(size_t{row.count} * row.width);
-    if (DecodeIndices(*index, segment, Span<const uint8_t>(bytes.data() + index_at, row.index_length), places).ok()) {
-      Require(IsSupport(places, row.size), "places of an accepted code ascend strictly below the size");
+    if (DecodeIndices(*index, segment, Span<const uint8_t>(bytes.data() + index_at, row.index_length), indices).ok()) {
+      Require(IsSupport(indices, row.size), "indices of an accepted code ascend strictly below the size");
     }
     const bool raw = row.value_length == 4 * values.size();
     if (DecodeValues(*value, options, Span<const uint8_t>(bytes.data() + value_at, row.value_length), values).ok()) {
@@ -97,13 +97,13 @@ Bytes SampleFrame(const OwnPlan& plan, uint64_t rank) {
   for (size_t i = 0; i < plan.sizes.size(); ++i) {
     const int64_t size = plan.sizes[i];
     const Segment segment = {size, plan.header.seed, rank, static_cast<uint32_t>(i)};
-    Support places(static_cast<size_t>(size * static_cast<int64_t>((rank + i) % 5) / 9));
-    RandomSupport(StreamKey(segment.seed, segment.step, i), size, places);
-    const Bytes index = Encode(*FindIndexCodec(plan.header.index_codec), segment, places);
+    Support kept(static_cast<size_t>(size * static_cast<int64_t>((rank + i) % 5) / 9));
+    RandomSupport(StreamKey(segment.seed, segment.step, i), size, kept);
+    const Bytes index = Encode(*FindIndexCodec(plan.header.index_codec), segment, kept);
     Values decoded;
-    const size_t n = places.size() * static_cast<size_t>(plan.widths[i]);
+    const size_t n = kept.size() * static_cast<size_t>(plan.widths[i]);
     const Bytes value = Encode(*FindValueCodec(plan.header.value_codec), options, NormalValues(n, rank), &decoded);
-    rows.push_back({static_cast<uint32_t>(size), static_cast<uint32_t>(places.size()), static_cast<uint32_t>(plan.widths[i]),
+    rows.push_back({static_cast<uint32_t>(size), static_cast<uint32_t>(kept.size()), static_cast<uint32_t>(plan.widths[i]),
                     static_cast<uint32_t>(index.size()), static_cast<uint32_t>(value.size())});
     indices.insert(indices.end(), index.begin(), index.end());
     values.insert(values.end(), value.begin(), value.end());
@@ -130,8 +130,8 @@ std::vector<Bytes> Seeds() {
           Append(static_cast<uint32_t>(i == 1 ? 0 : 40 + 300 * i), &seed);
           seed.push_back(static_cast<uint8_t>(i));
         }
-        Span<const uint8_t> head(seed);
-        const OwnPlan plan(&head);
+        Span<const uint8_t> header(seed);
+        const OwnPlan plan(&header);
         for (uint64_t rank = 0; rank < 3; ++rank) {
           const Bytes frame = SampleFrame(plan, rank);
           seed.insert(seed.end(), frame.begin(), frame.end());

@@ -11,7 +11,7 @@ std::vector<deepreduce::testing::Bytes> seeds;
 
 }  // namespace
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   target = &deepreduce::testing::ChosenFuzzTarget();
@@ -25,11 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 // Now and then starts from a seed instead of from the corpus.
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned draw) {
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned draw) {
   if (draw % 16 == 0) {
     const auto& seed = seeds[draw / 16 % seeds.size()];
-    size = std::min(seed.size(), most);
+    size = std::min(seed.size(), max_size);
     std::memcpy(data, seed.data(), size);
   }
-  return LLVMFuzzerMutate(data, size, most);
+  return LLVMFuzzerMutate(data, size, max_size);
 }

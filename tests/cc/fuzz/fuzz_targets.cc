@@ -79,7 +79,7 @@ void RunBloomFilter(Span<const uint8_t> input) {
   Require(reader.Open(segment, all, static_cast<int64_t>(indices.size())).ok(), "a filter is one under every policy");
   Support accepted(static_cast<size_t>(reader.accepted()));
   Require(reader.Choose(accepted).ok(), "p0 gives all that is accepted");
-  Require(std::includes(accepted.begin(), accepted.end(), indices.begin(), indices.end()), "a support is of accepted places");
+  Require(std::includes(accepted.begin(), accepted.end(), indices.begin(), indices.end()), "a support is of accepted indices");
 }
 
 std::vector<Bytes> BloomFilterSeeds() {
@@ -153,7 +153,7 @@ void RunInflate(Span<const uint8_t> input) {
   Bytes inner(std::max(code.size(), MaxApplicationBytes(n)));
   size_t length = 0;
   if (options.deflate == nullptr || !InflateApplicationCode(options, code, n, inner, &length).ok()) return;
-  Require(length <= inner.size(), "what is inflated stays in its room");
+  Require(length <= inner.size(), "what is inflated stays in its buffer");
   if (length == 0) return;
   Bytes again(kDeflateHeaderLength + length), back(inner.size());
   again.resize(DeflateCode(options, {inner.data(), length}, n, again.data()));

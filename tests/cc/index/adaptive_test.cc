@@ -18,13 +18,13 @@ Segment Shaped(int64_t size, int64_t rows, int64_t columns) {
   return segment;
 }
 
-// Kept by rows and columns that are active to different degrees: about size * ratio places.
+// Kept by rows and columns that are active to different degrees: about size * ratio elements.
 Support ActiveSupport(int64_t size, int64_t columns, double ratio, uint64_t seed) {
   Support support;
-  for (int64_t place = 0; place < size; ++place) {
-    const uint64_t row = static_cast<uint64_t>(place / columns), column = static_cast<uint64_t>(place % columns);
-    const double chance = 9 * ratio * std::pow(Uniform(seed, row), 2) * std::pow(Uniform(seed + 1, column), 2);
-    if (Uniform(seed + 2, static_cast<uint64_t>(place)) < chance) support.push_back(static_cast<int32_t>(place));
+  for (int64_t index = 0; index < size; ++index) {
+    const uint64_t row = static_cast<uint64_t>(index / columns), column = static_cast<uint64_t>(index % columns);
+    const double probability = 9 * ratio * std::pow(Uniform(seed, row), 2) * std::pow(Uniform(seed + 1, column), 2);
+    if (Uniform(seed + 2, static_cast<uint64_t>(index)) < probability) support.push_back(static_cast<int32_t>(index));
   }
   return support;
 }
@@ -47,18 +47,18 @@ Bytes With(Bytes code, size_t byte, uint8_t value) {
 TEST("The range coder gives back decisions of any probability, and takes their information") {
   for (uint32_t probability : {1u, 2u, 300u, 32768u, 65000u, 65535u}) {
     for (uint64_t share : {0ull, 1ull, 5000ull, 32768ull, 65535ull, 65536ull}) {
-      Bytes room(100000);
-      RangeEncoder encoder(room);
+      Bytes code(100000);
+      RangeEncoder encoder(code);
       double bits = 0;
       const auto answer = [&](uint64_t i) { return (RandomBits(share, i) & 0xffff) < share; };
       for (uint64_t i = 0; i < 20000; ++i) {
         encoder.Put(answer(i), probability);
         bits -= std::log2((answer(i) ? probability : 65536.0 - probability) / 65536);
       }
-      room.resize(static_cast<size_t>(encoder.Finish() - room.data()));
+      code.resize(static_cast<size_t>(encoder.Finish() - code.data()));
       CHECK(!encoder.full());
-      CHECK(static_cast<double>(room.size()) <= bits / 8 * 1.01 + 2);
-      RangeDecoder decoder(room);
+      CHECK(static_cast<double>(code.size()) <= bits / 8 * 1.01 + 2);
+      RangeDecoder decoder(code);
       bool same = true;
       for (uint64_t i = 0; i < 20000; ++i) same &= decoder.Get(probability) == answer(i);
       CHECK(same);
@@ -67,10 +67,10 @@ TEST("The range coder gives back decisions of any probability, and takes their i
   }
 }
 
-TEST("The range coder writes no more than its room, and its carry reaches the bytes before") {
+TEST("The range coder writes no more than its buffer, and its carry reaches the bytes before") {
   for (size_t length : {0, 1, 2, 3, 50}) {
-    Bytes room(length);
-    RangeEncoder encoder(room);
+    Bytes code(length);
+    RangeEncoder encoder(code);
     for (uint64_t i = 0; i < 10000; ++i) encoder.Put(RandomBits(length, i) & 1, 100);
     encoder.Finish();
     CHECK(encoder.full());
@@ -78,13 +78,13 @@ TEST("The range coder writes no more than its room, and its carry reaches the by
   // "No" all the time under the largest probability leads to the upper end: 0xff bytes until the range is left for a carry.
   int carried = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
-    Bytes room(64);
-    RangeEncoder encoder(room);
+    Bytes code(64);
+    RangeEncoder encoder(code);
     for (uint64_t i = 0; i < 12; ++i) encoder.Put(RandomBits(seed, i) % 9 == 0, 65535);
     for (uint64_t i = 0; i < 12; ++i) encoder.Put(RandomBits(seed, i) & 1, 1);
-    room.resize(static_cast<size_t>(encoder.Finish() - room.data()));
-    for (size_t i = 1; i < room.size(); ++i) carried += room[i] == 0 && room[i - 1] != 0;
-    RangeDecoder decoder(room);
+    code.resize(static_cast<size_t>(encoder.Finish() - code.data()));
+    for (size_t i = 1; i < code.size(); ++i) carried += code[i] == 0 && code[i - 1] != 0;
+    RangeDecoder decoder(code);
     bool same = true;
     for (uint64_t i = 0; i < 12; ++i) same &= decoder.Get(65535) == (RandomBits(seed, i) % 9 == 0);
     for (uint64_t i = 0; i < 12; ++i) same &= decoder.Get(1) == ((RandomBits(seed, i) & 1) != 0);
@@ -98,10 +98,10 @@ TEST("Among all codes of three bytes the range decoder takes the ones that the e
   for (uint32_t number = 0; number < 1u << 24; number += 7) {
     const Bytes code = {static_cast<uint8_t>(number >> 16), static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
     RangeDecoder decoder(code);
-    uint8_t room[16];
-    RangeEncoder encoder(Span<uint8_t>(room, sizeof room));
+    uint8_t written[16];
+    RangeEncoder encoder(Span<uint8_t>(written, sizeof written));
     for (uint32_t i = 0; i < 17; ++i) encoder.Put(decoder.Get(30000 + 1000 * i), 30000 + 1000 * i);
-    const bool same = encoder.Finish() == room + 3 && std::memcmp(room, code.data(), 3) == 0;
+    const bool same = encoder.Finish() == written + 3 && std::memcmp(written, code.data(), 3) == 0;
     CHECK(decoder.Finish().ok() == same);
     taken += same;
   }
@@ -136,9 +136,9 @@ TEST("Adaptive gives back any support under any shape, and is never longer than 
 }
 
 TEST("Adaptive takes large supports of every shape and the largest size") {
-  const int64_t most = 0x7fffffff, even = 1 << 30;
+  const int64_t largest = 0x7fffffff, even = 1 << 30;
   Bytes code;
-  for (const Segment& segment : {Shaped(most, 1, 1), Shaped(even, 1 << 15, 1 << 15), Shaped(even, 2, even / 2), Shaped(even, 1, 1000),
+  for (const Segment& segment : {Shaped(largest, 1, 1), Shaped(even, 1 << 15, 1 << 15), Shaped(even, 2, even / 2), Shaped(even, 1, 1000),
                                  Shaped(even, even / 2, 2), Shaped(even, 1 << 20, 1 << 7)}) {
     for (int64_t count : {1, 5, 20000, 300000}) CHECK(RoundTrip(segment, UniformSupport(segment.size, count, 1), &code).ok());
     CHECK(RoundTrip(segment, {0, 1, 2, static_cast<int32_t>(segment.size - 2), static_cast<int32_t>(segment.size - 1)}, &code).ok());
@@ -150,7 +150,7 @@ TEST("Adaptive takes less than Rice where columns differ, less still where rows 
   for (double ratio : {0.01, 0.1}) {
     Support indices;  // 9 kernel positions of the same rows
     for (int32_t position = 0; position < 9; ++position) {
-      for (int32_t place : ActiveSupport(10000, 100, ratio, 3)) indices.push_back(10000 * position + place);
+      for (int32_t index : ActiveSupport(10000, 100, ratio, 3)) indices.push_back(10000 * position + index);
     }
     Bytes alone, told;
     CHECK(RoundTrip(Shaped(90000, 900, 100), indices, &alone).ok());
@@ -206,7 +206,7 @@ TEST("Adaptive refuses other first bytes, and rows and columns that are no shape
   CHECK(Refuses(kAdaptive, 1200, count, With(code, 2, 1), "Adaptive: rows and columns that do not fit the size and the count", 1));
 }
 
-TEST("Adaptive refuses more lines or columns than 64 for each place, so memory and time go with the count") {
+TEST("Adaptive refuses more lines or columns than 64 for each index, so memory and time go with the count") {
   for (uint32_t columns : {2u, 1u << 19, 1u << 29, 0x7fffffffu}) {
     Bytes code(16);
     code[0] = 0x81;
@@ -216,16 +216,16 @@ TEST("Adaptive refuses more lines or columns than 64 for each place, so memory a
   }
 }
 
-TEST("Adaptive refuses a tree that tells too few places and bytes after its end") {
+TEST("Adaptive refuses a tree that tells too few indices and bytes after its end") {
   const Support indices = ActiveSupport(1200, 20, 0.1, 3);
   Bytes code = Encode(kAdaptive, Shaped(1200, 20, 20), indices);
   const int64_t length = static_cast<int64_t>(code.size());
   code.push_back(0);
   CHECK(Refuses(kAdaptive, 1200, indices.size(), code, "bytes after the end of the code", length));
   CHECK(
-      Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "Adaptive: fewer places than the count", 8) ||
+      Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "Adaptive: fewer indices than the count", 8) ||
       Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "code is beyond the range", 3));
-  CHECK(Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xfe}, "Adaptive: fewer places than the count", 7));
+  CHECK(Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xfe}, "Adaptive: fewer indices than the count", 7));
 }
 
 }  // namespace

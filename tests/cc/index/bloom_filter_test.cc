@@ -70,8 +70,8 @@ TEST("BloomFilter: many supports are the same in every build") {
         const Segment segment = SegmentOf(static_cast<int64_t>(1 + RandomBits(1, i) % 3000), i);
         Support given(static_cast<size_t>(segment.size) * (RandomBits(2, i) % 100) / 100);
         RandomSupport(StreamKey(5, 8, i), segment.size, given);
-        for (int32_t place : Decoded(segment, Encode(segment, given, rate, policy))) {
-          digest += RandomBits(static_cast<uint64_t>(place), position++);
+        for (int32_t index : Decoded(segment, Encode(segment, given, rate, policy))) {
+          digest += RandomBits(static_cast<uint64_t>(index), position++);
         }
       }
     }
@@ -118,9 +118,9 @@ TEST("BloomFilter: a code is refused that breaks a rule of the page") {
   for (int hashes : {0, 33, 255}) CHECK(Same(Refusal(segment, with(1, hashes), 50).name, "BloomFilter: not 1 to 32 hash functions"));
   CHECK(Refusal(segment, with(1, 7), 22).ok());  // 64 * 7 < 3 * 7 * 22
   CHECK(Same(Refusal(segment, with(1, 7), 21).name, "BloomFilter: longer than any count asks for"));
-  CHECK(Same(Refusal(segment, with(0, 2), 300).name, "BloomFilter: accepts fewer places than the count"));
-  CHECK(Same(Refusal(segment, with(0, 1), 50).name, "BloomFilter: accepts more places than the count"));
-  CHECK(Same(Refusal(segment, with(0, 3), 40).name, "BloomFilter: more places than the count have a bit of their own"));
+  CHECK(Same(Refusal(segment, with(0, 2), 300).name, "BloomFilter: accepts fewer indices than the count"));
+  CHECK(Same(Refusal(segment, with(0, 1), 50).name, "BloomFilter: accepts more indices than the count"));
+  CHECK(Same(Refusal(segment, with(0, 3), 40).name, "BloomFilter: more indices than the count have a bit of their own"));
 }
 
 TEST("BloomFilter: a filter with all bits set gives any count of any segment under every policy but p0") {
@@ -134,7 +134,7 @@ TEST("BloomFilter: a filter with all bits set gives any count of any segment und
           code[1] = static_cast<uint8_t>(hashes);
           const Error error = Refusal(SegmentOf(size), code, count);
           const bool own_bits =
-              policy == BloomPolicy::kP2 && Same(error.name, "BloomFilter: more places than the count have a bit of their own");
+              policy == BloomPolicy::kP2 && Same(error.name, "BloomFilter: more indices than the count have a bit of their own");
           CHECK(error.ok() == (policy != BloomPolicy::kP0) || own_bits);
         }
       }
@@ -147,7 +147,7 @@ TEST("BloomFilter: a few bytes that accept everything under p2 are refused befor
   code[0] = 3;
   code[1] = 32;
   CHECK(Refusal(SegmentOf(30000), code, 1).ok());
-  CHECK(Same(Refusal(SegmentOf(100000000), code, 1).name, "BloomFilter: too many accepted places for policy p2"));
+  CHECK(Same(Refusal(SegmentOf(100000000), code, 1).name, "BloomFilter: too many accepted indices for policy p2"));
   code[1] = 1;
   CHECK(Refusal(SegmentOf(100000), code, 1).ok());
 }
@@ -177,15 +177,18 @@ TEST("BloomFilter: seed, step and segment each change the false positives") {
   }
 }
 
-TEST("BloomFilter: works up to the largest size") {
+// At a rate that asks for few hash functions, since all elements are asked for by all of them; about 200000 of them are false positives.
+void CheckLargestSize(BloomPolicy policy) {
   const Segment segment = SegmentOf(0x7fffffff);
   const Support given = {0, 1, 64, 0x40000000, 0x7ffffffd, 0x7ffffffe};
-  for (BloomPolicy policy : {BloomPolicy::kP0, BloomPolicy::kP2}) {
-    const Coded coded = Encode(segment, given, 1e-9, policy);
-    CHECK(Decoded(segment, coded) == coded.support);
-    CHECK(policy == BloomPolicy::kP2 || std::includes(coded.support.begin(), coded.support.end(), given.begin(), given.end()));
-  }
+  const Coded coded = Encode(segment, given, 1e-4, policy);
+  CHECK(Decoded(segment, coded) == coded.support);
+  CHECK(policy == BloomPolicy::kP2 || std::includes(coded.support.begin(), coded.support.end(), given.begin(), given.end()));
 }
+
+TEST("BloomFilter: p0 works up to the largest size") { CheckLargestSize(BloomPolicy::kP0); }
+
+TEST("BloomFilter: p2 works up to the largest size") { CheckLargestSize(BloomPolicy::kP2); }
 
 }  // namespace
 }  // namespace deepreduce::testing

@@ -57,7 +57,7 @@ TEST("EliasFano refuses another number of set bits in the unary part") {
 }
 
 TEST("EliasFano refuses low bits that do not ascend or reach the size") {
-  const char* kOrder = "EliasFano: places do not ascend strictly below the size";
+  const char* kOrder = "EliasFano: indices do not ascend strictly below the size";
   CHECK(Refuses(kEliasFano, 50, 8, {0x8b, 0x06, 0x09, 0x96, 0x07}, kOrder, 0));  // 0 0
   CHECK(Refuses(kEliasFano, 50, 8, {0x8b, 0x06, 0xc9, 0x96, 0x0b}, kOrder, 0));  // 43 50
 }

@@ -27,7 +27,7 @@ TEST("DeltaHuffman writes the bytes of the format page") {
         (Bytes{0x44, 0x0d, 0xf8, 0x07, 0xd0, 0x78, 0xc0, 0x57, 0xdd, 0x00}));
 }
 
-TEST("Huffman stays near the bound of places without structure, DeltaHuffman takes at least 8 bits") {
+TEST("Huffman stays near the bound of supports without structure, DeltaHuffman takes at least 8 bits") {
   CHECK(BitsOfIndex(kHuffman, 0.001) < 1.012 * 11.40);
   CHECK(BitsOfIndex(kHuffman, 0.01) < 1.016 * 8.08);
   CHECK(BitsOfIndex(kHuffman, 0.1) < 1.032 * 4.69);
@@ -38,14 +38,14 @@ TEST("Huffman stays near the bound of places without structure, DeltaHuffman tak
 
 TEST("Huffman takes less than Rice where the density changes") {
   Support indices = UniformSupport(1000, 500, 1);
-  for (int32_t place : UniformSupport(1000000, 500, 2)) {
-    if (place >= 1000) indices.push_back(place);
+  for (int32_t index : UniformSupport(1000000, 500, 2)) {
+    if (index >= 1000) indices.push_back(index);
   }
   const Bytes code = Encode(kHuffman, OfSize(1000000), indices);
   CHECK(10 * code.size() < 8 * Encode(kRice, OfSize(1000000), indices).size());
 }
 
-TEST("Regular places cost no more than the table where their gaps are zero") {
+TEST("Regular indices cost no more than the table where their gaps are zero") {
   Support all_but_last(999999);
   std::iota(all_but_last.begin(), all_but_last.end(), 0);
   CHECK(Encode(kHuffman, OfSize(1000000), all_but_last).size() == 6);  // one gap of 19 bits

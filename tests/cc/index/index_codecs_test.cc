@@ -90,7 +90,7 @@ TEST("There is no codec behind an unknown id") {
   for (int id : {100, 254, 255}) CHECK(FindIndexCodec(static_cast<uint8_t>(id)) == nullptr);
 }
 
-TEST("IsSupport accepts strictly ascending places below the size, nothing else") {
+TEST("IsSupport accepts strictly ascending indices below the size, nothing else") {
   CHECK(IsSupport(Span<const int32_t>(), 0));
   for (const Support& good : {Support{0}, Support{0, 1, 4}, Support{4}}) CHECK(IsSupport(good, 5));
   for (const Support& bad : {Support{5}, Support{-1}, Support{1, 1}, Support{2, 1, 3}, Support{0, -1, 2}}) CHECK(!IsSupport(bad, 5));

@@ -28,7 +28,7 @@ Error DecodeRice(int64_t size, size_t count, const Bytes& code) {
 // The smallest b with the least total, by trying all of them.
 int BestParameter(const Support& indices) {
   int best = 0;
-  uint64_t least = UINT64_MAX;
+  uint64_t smallest = UINT64_MAX;
   for (int b = 0; b <= 30; ++b) {
     uint64_t total = 0;
     int64_t before = -1;
@@ -36,8 +36,8 @@ int BestParameter(const Support& indices) {
       total += (static_cast<uint64_t>(index - before - 1) >> b) + 1 + static_cast<uint64_t>(b);
       before = index;
     }
-    if (total < least) best = b;
-    least = std::min(least, total);
+    if (total < smallest) best = b;
+    smallest = std::min(smallest, total);
   }
   return best;
 }
@@ -55,7 +55,7 @@ TEST("Rice takes the smallest of the best parameters") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Segment segment;
     segment.size = 40 + static_cast<int64_t>(Mix(seed) % 5000);
-    // Squared places have gaps unlike any geometric law, so that the first guess is wrong.
+    // Square numbers have gaps unlike any geometric law, so that the first guess is wrong.
     Support indices;
     for (int64_t i = 0; i * i < segment.size; i += 1 + static_cast<int64_t>(seed % 3)) indices.push_back(static_cast<int32_t>(i * i));
     if (seed % 2 == 0) indices = UniformSupport(segment.size, 1 + static_cast<int64_t>(Mix(seed + 1) % 20), seed);
@@ -69,7 +69,7 @@ TEST("Rice writes the bytes of the format page") {
   segment.size = 100;
   // Gaps 3 4 0 5 under b = 1: 01 1, 001 0, 1 0, 001 1, from the low bits upwards.
   CHECK(Encode(kRice, segment, {3, 8, 9, 15}) == (Bytes{0x01, 0xa6, 0x18}));
-  // Of 16 places 2 and 9 are absent: gaps 2 6 under b = 2: 1 01, 01 01; bit 6 for the complement.
+  // Of 16 elements 2 and 9 are absent: gaps 2 6 under b = 2: 1 01, 01 01; bit 6 for the complement.
   segment.size = 16;
   CHECK(Encode(kRice, segment, {0, 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}) == (Bytes{0x42, 0x55}));
 }
@@ -136,7 +136,7 @@ TEST("Rice refuses codes that end early, go on, or leave padding that is not zer
 
 TEST("Rice refuses gaps that lead beyond the size, however large") {
   CHECK(!DecodeRice(100, 4, {0x02, 0x00, 0x00}).ok());
-  // A gap of (2^17 zero bits) << 30 in a segment that has room for such a code.
+  // A gap of (2^17 zero bits) << 30 in a segment whose raw form is longer than such a code.
   Bytes code(20000, 0);
   code[0] = 30;
   code[17000] = 1;

@@ -20,7 +20,7 @@ TEST("RunLength writes the bytes of the format page") {
   CHECK(Encode(kRunLength, segment, {0, 1, 2}) == (Bytes{0x0d}));
 }
 
-TEST("RunLength takes a fraction of what Rice takes where kept places lie together") {
+TEST("RunLength takes a fraction of what Rice takes where kept elements lie together") {
   Segment segment;
   segment.size = 1000000;
   const Support indices = ClusteredSupport(segment.size, 200, 3);
@@ -40,7 +40,7 @@ TEST("RunLength codes runs of every length") {
   }
 }
 
-TEST("RunLength codes a kept run of many places") {
+TEST("RunLength codes a kept run of many elements") {
   Segment segment;
   segment.size = 20000000;
   Support indices(19999998);
@@ -59,7 +59,7 @@ TEST("RunLength refuses codes that end early, go on, or leave padding that is no
   CHECK(Refuses(kRunLength, 100, 7, {0x84, 0x55}, "padding bits are not zero", 1));
 }
 
-TEST("RunLength refuses runs of more places than there are") {
+TEST("RunLength refuses runs of more elements than there are") {
   CHECK(Refuses(kRunLength, 13, 7, {0x40, 0x11}, kTooMany, 1));   // 97 absent
   CHECK(Refuses(kRunLength, 100, 3, {0x84, 0x02}, kTooMany, 1));  // 3 absent, 6 kept
   CHECK(Refuses(kRunLength, 100, 6, {0x84, 0x15}, kTooMany, 1));  // 5 kept, then 2

@@ -27,7 +27,7 @@ Values PlainAcc(const Values& residual, const Values& gradient) {
   return acc;
 }
 
-// All places, the largest magnitudes first, the lower places first among equals.
+// All indices, those of the largest magnitudes first, the lower ones first among equals.
 Support PlainOrder(const Values& acc) {
   Support order(acc.size());
   std::iota(order.begin(), order.end(), 0);
@@ -41,22 +41,22 @@ Support PlainOrder(const Values& acc) {
 Support Ascending(const Support& order, int64_t count) {
   std::vector<bool> kept(order.size());
   for (int64_t i = 0; i < count; ++i) kept[static_cast<size_t>(order[static_cast<size_t>(i)])] = true;
-  Support places;
+  Support indices;
   for (size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i]) places.push_back(static_cast<int32_t>(i));
+    if (kept[i]) indices.push_back(static_cast<int32_t>(i));
   }
-  return places;
+  return indices;
 }
 
 bool SameBits(const Values& a, const Values& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
 }
 
-bool HoldsAt(const Values& kept, const Values& acc, const Support& places) {
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (BitsOf(kept[i]) != BitsOf(acc[static_cast<size_t>(places[i])])) return false;
+bool HoldsAt(const Values& kept, const Values& acc, const Support& indices) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (BitsOf(kept[i]) != BitsOf(acc[static_cast<size_t>(indices[i])])) return false;
   }
-  return kept.size() == places.size();
+  return kept.size() == indices.size();
 }
 
 // One scratch for all, as a thread has.
@@ -121,7 +121,7 @@ TEST("TopK is exact on large segments") {
   CheckTopK(HeavyTailed(1000000, 10), {1, 1000, 10000, 100000, 400000}, NormalValues(1000000, 11));
 }
 
-TEST("Among equal magnitudes TopK keeps the lower places") {
+TEST("Among equal magnitudes TopK keeps the lower indices") {
   Support indices(3);
   Values kept(3);
   const Values gradient = {1, -2, 2, 0, -2, 2};
@@ -132,15 +132,15 @@ TEST("Among equal magnitudes TopK keeps the lower places") {
 
 TEST("TopK is exact where its sample misleads") {
   constexpr size_t kSize = 100000;
-  Values all_in_one_place = NormalValues(kSize, 4), rising(kSize), falling(kSize), every_16th(kSize, 0.001f), few(kSize, 0.0f);
+  Values all_together = NormalValues(kSize, 4), ascending(kSize), descending(kSize), every_16th(kSize, 0.001f), few(kSize, 0.0f);
   for (size_t i = 0; i < kSize; ++i) {
-    if (i >= 70000 && i < 71000) all_in_one_place[i] += 100.0f;
-    rising[i] = static_cast<float>(i) * (i % 2 == 0 ? 1.0f : -1.0f);
-    falling[i] = static_cast<float>(kSize - i);
+    if (i >= 70000 && i < 71000) all_together[i] += 100.0f;
+    ascending[i] = static_cast<float>(i) * (i % 2 == 0 ? 1.0f : -1.0f);
+    descending[i] = static_cast<float>(kSize - i);
     if (i % 16 == 5) every_16th[i] = 1.0f + static_cast<float>(i % 7);
     if (i % 997 == 0) few[i] = 1.0f;
   }
-  for (const Values& values : {all_in_one_place, rising, falling, every_16th, few}) {
+  for (const Values& values : {all_together, ascending, descending, every_16th, few}) {
     CheckTopK(values, Counts(kSize));
     CheckTopK(values, {900, 1000, 1100, 6249, 6250, 6251});
   }
@@ -164,9 +164,9 @@ TEST("Sums beyond the largest float saturate, and stay finite over many steps") 
 
 TEST("Without a residual TopK puts NaN before infinity before all finite values") {
   for (size_t size : {40u, 5000u}) {
-    for (size_t place : {size_t{0}, size / 2, size - 1}) {
+    for (size_t bad : {size_t{0}, size / 2, size - 1}) {
       Values gradient = NormalValues(size, 2);
-      gradient[place] = NAN;
+      gradient[bad] = NAN;
       gradient[3] = -INFINITY;
       gradient[4] = FLT_MAX;
       for (size_t count : {1u, 2u, 3u}) {
@@ -224,10 +224,10 @@ TEST("Every CPU level collects and accumulates exactly as plain loops do") {
         Values both = residual, alone = residual;
         f.accumulate(alone.data(), gradient.data(), n);
         CHECK(SameBits(alone, acc));
-        for (float least : {0.0f, kDenormal, 0.01f, 0.5f, 1.0f, FLT_MAX}) {
+        for (float threshold : {0.0f, kDenormal, 0.01f, 0.5f, 1.0f, FLT_MAX}) {
           Support expected;
           for (size_t i = 0; i < n; ++i) {
-            if (MagnitudeBits(acc[i]) >= MagnitudeBits(least)) expected.push_back(static_cast<int32_t>(i) + 1000);
+            if (MagnitudeBits(acc[i]) >= MagnitudeBits(threshold)) expected.push_back(static_cast<int32_t>(i) + 1000);
           }
           // At their exact size on the heap, so that sanitizers see a write beyond it.
           Support indices(n + kCollectSlack);
@@ -238,7 +238,7 @@ TEST("Every CPU level collects and accumulates exactly as plain loops do") {
               CHECK(indices[i] == expected[i] && BitsOf(kept[i]) == BitsOf(acc[static_cast<size_t>(expected[i] - 1000)]));
             }
           };
-          const uint32_t bits = BitsOf(least);
+          const uint32_t bits = BitsOf(threshold);
           both = residual;
           check(f.accumulate_and_collect(both.data(), gradient.data(), n, 1000, bits, indices.data(), kept.data()));
           CHECK(SameBits(both, acc));

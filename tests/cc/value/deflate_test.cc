@@ -30,8 +30,8 @@ Values Repeated(size_t n) {
 
 Bytes Deflated(uint8_t inner, uint8_t stride, const Bytes& content) {
   Bytes code(content.size() + 100);
-  const Span<uint8_t> room(code.data() + 2, code.size() - 2);
-  code.resize(2 + Zlib()->deflate(content, 6, room));
+  const Span<uint8_t> stream(code.data() + 2, code.size() - 2);
+  code.resize(2 + Zlib()->deflate(content, 6, stream));
   code[0] = inner;
   code[1] = stride;
   return code;
@@ -66,7 +66,7 @@ TEST("Deflate stores an inner code that it cannot shrink, and sends raw values w
     }
     CHECK(code[0] == inner && code[1] == 0 && Bytes(code.begin() + 2, code.end()) == inner_code && seen == alone);
   }
-  for (size_t n : {1, 2}) {  // head and inner code of 3 and 4 bytes, or of 5 and 8
+  for (size_t n : {1, 2}) {  // header and inner code of 3 and 4 bytes, or of 5 and 8
     Values seen;
     CHECK(Encode(kDeflate, Options(kThreeLCId), NormalValues(n, 3), &seen).size() == (n == 1 ? 4 : 7));
     CHECK(Encode(kDeflate, Options(kFloat16Id), NormalValues(n, 3), &seen).size() == (n == 1 ? 4 : 6));
@@ -84,7 +84,7 @@ TEST("Deflate without a compressor, or behind no codec, writes raw values") {
   CHECK(!Decode(kDeflate, {}, Bytes(10, 1), &values).ok());
 }
 
-TEST("Deflate refuses heads, streams and contents that it does not write") {
+TEST("Deflate refuses headers, streams and contents that it does not write") {
   if (Zlib() == nullptr) return;
   const Values values = Repeated(1000);
   Values decoded;

@@ -17,7 +17,7 @@ namespace {
 
 enum Kind { kRaw, kPolynomial, kDoubleExponential, kZeros };
 
-struct Head {
+struct Header {
   int kind;
   bool negative;
   size_t length;
@@ -30,13 +30,13 @@ ValueOptions Options(int degree, int pieces = 0) {
   return options;
 }
 
-Bytes Code(int degree, const std::vector<Head>& heads, const Values& numbers, const Support& places) {
-  const int width = IndexWidth(static_cast<int64_t>(places.size()));
-  Bytes code(1 + 8 * heads.size() + 4 * numbers.size() + 4 * places.size() + kSlack);
+Bytes Code(int degree, const std::vector<Header>& headers, const Values& numbers, const Support& positions) {
+  const int width = IndexWidth(static_cast<int64_t>(positions.size()));
+  Bytes code(1 + 8 * headers.size() + 4 * numbers.size() + 4 * positions.size() + kSlack);
   code[0] = static_cast<uint8_t>(degree);
   BitWriter writer(code.data() + 1);
-  for (const Head& head : heads) {
-    writer.Put(static_cast<uint64_t>(head.kind | head.negative << 2) | (head.length - 1) << 3, 3 + width);
+  for (const Header& header : headers) {
+    writer.Put(static_cast<uint64_t>(header.kind | header.negative << 2) | (header.length - 1) << 3, 3 + width);
   }
   uint8_t* next = writer.Finish();
   for (float number : numbers) {
@@ -44,35 +44,35 @@ Bytes Code(int degree, const std::vector<Head>& heads, const Values& numbers, co
     next += 4;
   }
   BitWriter fields(next);
-  for (int32_t place : places) fields.Put(static_cast<uint64_t>(place), width);
+  for (int32_t position : positions) fields.Put(static_cast<uint64_t>(position), width);
   code.resize(static_cast<size_t>(fields.Finish() - code.data()));
   return code;
 }
 
-// The heads of a code; none of a raw one.
-std::vector<Head> HeadsOf(const Bytes& code, size_t values) {
-  std::vector<Head> heads;
-  if (code.size() == 4 * values) return heads;
+// The headers of a code; none of a raw one.
+std::vector<Header> HeadersOf(const Bytes& code, size_t values) {
+  std::vector<Header> headers;
+  if (code.size() == 4 * values) return headers;
   const int width = IndexWidth(static_cast<int64_t>(values));
   BitReader reader(Span<const uint8_t>(code.data(), code.size()), 8);
-  for (size_t end = 0; end < values; end += heads.back().length) {
-    const uint64_t head = reader.Peek();
-    heads.push_back({static_cast<int>(head & 3), (head >> 2 & 1) != 0, static_cast<size_t>(head >> 3 & ((1u << width) - 1)) + 1});
+  for (size_t end = 0; end < values; end += headers.back().length) {
+    const uint64_t header = reader.Peek();
+    headers.push_back({static_cast<int>(header & 3), (header >> 2 & 1) != 0, static_cast<size_t>(header >> 3 & ((1u << width) - 1)) + 1});
     reader.Skip(static_cast<uint64_t>(3 + width));
   }
-  return heads;
+  return headers;
 }
 
 double Square(double x) { return x * x; }
 
 // The relative error, after checking that the code decodes to what its encoder says, that signs hold and that the error shrinks.
-double ErrorOf(const ValueCodec& codec, const ValueOptions& options, const Values& values, std::vector<Head>* heads = nullptr) {
+double ErrorOf(const ValueCodec& codec, const ValueOptions& options, const Values& values, std::vector<Header>* headers = nullptr) {
   Values seen, decoded(values.size());
   const Bytes code = Encode(codec, options, values, &seen);
   CHECK(code.size() <= 4 * values.size());
   CHECK(Decode(codec, options, code, &decoded).ok());
   CHECK(std::memcmp(seen.data(), decoded.data(), 4 * seen.size()) == 0);
-  if (heads != nullptr) *heads = HeadsOf(code, values.size());
+  if (headers != nullptr) *headers = HeadersOf(code, values.size());
   double error = 0, norm = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool zero = code.size() < 4 * values.size() && MagnitudeBits(values[i]) < kSmallestNormalBits;
@@ -129,20 +129,20 @@ TEST("More pieces and higher degrees mean smaller errors") {
 TEST("Positive and negative values lie in pieces of their own, zeros in one without numbers") {
   Values values = Kept(600, 5);
   for (size_t i = 0; i < 600; i += 3) values[i] = i % 2 == 0 ? 0.0f : -1e-40f;
-  std::vector<Head> heads;
-  CHECK(ErrorOf(kPolyFit, Options(5, 2), values, &heads) < 0.02);
-  CHECK(heads.size() == 5 && heads.back().kind == kZeros && heads.back().length == 200);
-  CHECK(!heads[0].negative && !heads[1].negative && heads[2].negative && heads[3].negative);
-  CHECK(heads[0].length + heads[1].length ==
+  std::vector<Header> headers;
+  CHECK(ErrorOf(kPolyFit, Options(5, 2), values, &headers) < 0.02);
+  CHECK(headers.size() == 5 && headers.back().kind == kZeros && headers.back().length == 200);
+  CHECK(!headers[0].negative && !headers[1].negative && headers[2].negative && headers[3].negative);
+  CHECK(headers[0].length + headers[1].length ==
         static_cast<size_t>(std::count_if(values.begin(), values.end(), [](float v) { return v > 0; })));
 }
 
 TEST("Curves that no double exponential fits fall back to polynomials, short pieces to raw numbers") {
-  std::vector<Head> heads;
+  std::vector<Header> headers;
   const auto kinds = [&](const Values& values) {
-    const double error = ErrorOf(kDoubleExpFit, Options(5), values, &heads);
+    const double error = ErrorOf(kDoubleExpFit, Options(5), values, &headers);
     std::string names;
-    for (const Head& head : heads) names += "RPDZ"[head.kind];
+    for (const Header& header : headers) names += "RPDZ"[header.kind];
     return error < 1e-6 ? names : "error";
   };
   CHECK(kinds(Of(100, [](double) { return 2.5; })) == "P");
@@ -153,9 +153,9 @@ TEST("Curves that no double exponential fits fall back to polynomials, short pie
   CHECK(line == "P" || line == "D");
   const std::string two = kinds(Of(100, [](double x) { return x < 0.03 ? -1 - x : 5.0; }));
   CHECK(two == "PR");
-  CHECK(ErrorOf(kDoubleExpFit, Options(5), Of(300, [](double x) { return std::exp(-4 * x); }), &heads) < 1e-3);
-  CHECK(ErrorOf(kDoubleExpFit, Options(5), Of(300, [](double x) { return 3 * std::exp(-20 * x) + std::exp(-x); }), &heads) < 1e-3);
-  CHECK(heads.size() == 1 && heads[0].kind == kDoubleExponential);
+  CHECK(ErrorOf(kDoubleExpFit, Options(5), Of(300, [](double x) { return std::exp(-4 * x); }), &headers) < 1e-3);
+  CHECK(ErrorOf(kDoubleExpFit, Options(5), Of(300, [](double x) { return 3 * std::exp(-20 * x) + std::exp(-x); }), &headers) < 1e-3);
+  CHECK(headers.size() == 1 && headers[0].kind == kDoubleExponential);
 }
 
 TEST("Singular, tied, alternating, huge and small values are coded within their norm") {
@@ -179,7 +179,7 @@ TEST("Singular, tied, alternating, huge and small values are coded within their 
   }
 }
 
-TEST("The order falls by magnitude, equals by index, and is the same for few and for many values") {
+TEST("The order is by descending magnitude, of equals by index, and is the same for few and for many values") {
   for (size_t n : {5, 2047, 2048, 30000}) {
     Values values(n);
     for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(static_cast<int>(RandomBits(1, i) % 64) - 32) * 0.25f;
@@ -205,7 +205,7 @@ TEST("A knot is the point furthest from the chord, and pieces keep four values f
   for (size_t i = 0; i < 1000; ++i)
     corner[i] = i < 100 ? 1000.0f - 9.0f * static_cast<float>(i) : 100.0f - 0.1f * static_cast<float>(i - 100);
   const Knots knots = FindKnots(corner, 6, 2);
-  CHECK(knots.pieces == 2 && knots.ends[0] == 100 && knots.ends[1] == 1000);
+  CHECK(knots.pieces == 2 && knots.offsets[0] == 100 && knots.offsets[1] == 1000);
   CHECK(FindKnots(corner, 6, 64).pieces <= 1000 / 24);
   Values constant(1000, 3.0f);
   CHECK(FindKnots(constant, 6, 64).pieces == 1);
@@ -215,39 +215,40 @@ TEST("A knot is the point furthest from the chord, and pieces keep four values f
 
 TEST("Both write the bytes of the format page, and read other pieces of the same values") {
   const Values values = {2, -1, 8, 6, 0, 4, 0, 10};
-  const Support places = {4, 5, 1, 2, 6, 3, 7, 0};
-  const Bytes code = Code(1, {{kPolynomial, false, 5}, {kRaw, true, 1}, {kZeros, false, 2}}, {6, -4, 1}, places);
+  const Support positions = {4, 5, 1, 2, 6, 3, 7, 0};
+  const Bytes code = Code(1, {{kPolynomial, false, 5}, {kRaw, true, 1}, {kZeros, false, 2}}, {6, -4, 1}, positions);
   CHECK(code == (Bytes{0x01, 0x21, 0xb1, 0x00, 0x00, 0x00, 0xc0, 0x40, 0x00, 0x00, 0x80, 0xc0, 0x00, 0x00, 0x80, 0x3f, 0x6c, 0xe4, 0x1d}));
   Values decoded(8);
   for (const ValueCodec* codec : {&kPolyFit, &kDoubleExpFit}) {
     CHECK(Decode(*codec, {}, code, &decoded).ok() && decoded == values);
     CHECK(Decode(*codec, {},
-                 Code(1, {{kPolynomial, false, 4}, {kRaw, false, 1}, {kRaw, true, 1}, {kZeros, false, 2}}, {7, -3, 2, 1}, places), &decoded)
+                 Code(1, {{kPolynomial, false, 4}, {kRaw, false, 1}, {kRaw, true, 1}, {kZeros, false, 2}}, {7, -3, 2, 1}, positions),
+                 &decoded)
               .ok());
     CHECK(decoded == values);
   }
 }
 
 TEST("A polynomial that leaves its sign or the finite floats is brought back") {
-  const Support places = {0, 1, 2, 3, 4, 5, 6, 7};
+  const Support positions = {0, 1, 2, 3, 4, 5, 6, 7};
   Values decoded(8);
-  CHECK(Decode(kPolyFit, {}, Code(1, {{kPolynomial, true, 8}}, {0, -3e38f}, places), &decoded).ok());
+  CHECK(Decode(kPolyFit, {}, Code(1, {{kPolynomial, true, 8}}, {0, -3e38f}, positions), &decoded).ok());
   CHECK(decoded[0] == -3e38f && decoded[7] == -0x1p-126f);
-  CHECK(Decode(kPolyFit, {}, Code(1, {{kPolynomial, false, 8}}, {3e38f, 3e38f}, places), &decoded).ok());
+  CHECK(Decode(kPolyFit, {}, Code(1, {{kPolynomial, false, 8}}, {3e38f, 3e38f}, positions), &decoded).ok());
   CHECK(decoded[7] == 0x1.fffffep127f && AllFinite(decoded));
-  CHECK(Decode(kDoubleExpFit, {}, Code(5, {{kDoubleExponential, false, 8}}, {3e38f, 200, -3e38f, 200}, places), &decoded).ok());
+  CHECK(Decode(kDoubleExpFit, {}, Code(5, {{kDoubleExponential, false, 8}}, {3e38f, 200, -3e38f, 200}, positions), &decoded).ok());
   CHECK(decoded[3] == 0x1p-126f);
-  CHECK(Decode(kDoubleExpFit, {}, Code(5, {{kDoubleExponential, true, 8}}, {3e38f, 200, 3e38f, -200}, places), &decoded).ok());
+  CHECK(Decode(kDoubleExpFit, {}, Code(5, {{kDoubleExponential, true, 8}}, {3e38f, 200, 3e38f, -200}, positions), &decoded).ok());
   CHECK(decoded[7] == -0x1.fffffep127f && AllFinite(decoded));
 }
 
-TEST("Both refuse heads, numbers and places that no encoder writes") {
-  const Support places = {4, 5, 1, 2, 6, 3, 7, 0};
-  const auto with = [&](const std::vector<Head>& heads, const Values& numbers) { return Code(1, heads, numbers, places); };
-  const std::vector<Head> good = {{kPolynomial, false, 5}, {kRaw, true, 1}, {kZeros, false, 2}};
+TEST("Both refuse headers, numbers and positions that no encoder writes") {
+  const Support positions = {4, 5, 1, 2, 6, 3, 7, 0};
+  const auto with = [&](const std::vector<Header>& headers, const Values& numbers) { return Code(1, headers, numbers, positions); };
+  const std::vector<Header> good = {{kPolynomial, false, 5}, {kRaw, true, 1}, {kZeros, false, 2}};
   for (const ValueCodec* codec : {&kPolyFit, &kDoubleExpFit}) {
     CHECK(Refuses(*codec, {}, 8, {}, "fit: empty code"));
-    for (int degree : {0, 16, 32, 255}) CHECK(Refuses(*codec, {}, 8, Code(degree, good, {6, -4, 1}, places), "fit: unknown degree"));
+    for (int degree : {0, 16, 32, 255}) CHECK(Refuses(*codec, {}, 8, Code(degree, good, {6, -4, 1}, positions), "fit: unknown degree"));
     CHECK(Refuses(*codec, {}, 8, with({{kZeros, true, 8}}, {}), "fit: zeros with a sign"));
     const char* order = "fit: pieces out of order";
     CHECK(Refuses(*codec, {}, 8, with({{kRaw, true, 1}, {kRaw, false, 1}, {kZeros, false, 6}}, {1, 1}), order));
@@ -261,14 +262,14 @@ TEST("Both refuse heads, numbers and places that no encoder writes") {
     for (float wrong : {NAN, INFINITY, 1e-40f, -1.0f, 0.0f, -0.0f}) CHECK(Refuses(*codec, {}, 8, with(good, {6, -4, wrong}), range));
     CHECK(Refuses(*codec, {}, 8, with(good, {6, -4}), "code ends early"));
     CHECK(Refuses(*codec, {}, 8, with(good, {6, -4, 1, 1}), "bytes after the end of the code"));
-    CHECK(Refuses(*codec, {}, 8, Code(1, good, {6, -4, 1}, {4, 5, 1, 2, 6, 3, 7, 7}), "fit: places are no permutation"));
+    CHECK(Refuses(*codec, {}, 8, Code(1, good, {6, -4, 1}, {4, 5, 1, 2, 6, 3, 7, 7}), "fit: positions are no permutation"));
     Bytes padded = with(good, {6, -4, 1});
     padded[3] |= 0x80;
     CHECK(Refuses(*codec, {}, 8, padded, "padding bits are not zero"));
   }
-  const std::vector<Head> exponential = {{kDoubleExponential, false, 8}};
+  const std::vector<Header> exponential = {{kDoubleExponential, false, 8}};
   CHECK(Refuses(kPolyFit, {}, 8, with(exponential, {4, -3, 1, -0.5f}), "fit: unknown kind of piece"));
-  CHECK(Refuses(kDoubleExpFit, {}, 8, Code(8, exponential, {4, -3, 1, -0.5f}, places), "fit: fitted piece of too few values"));
+  CHECK(Refuses(kDoubleExpFit, {}, 8, Code(8, exponential, {4, -3, 1, -0.5f}, positions), "fit: fitted piece of too few values"));
   for (float rate : {200.00002f, -201.0f, NAN, 1e-40f}) {
     CHECK(Refuses(kDoubleExpFit, {}, 8, with(exponential, {4, rate, 1, -0.5f}), "fit: numbers of a piece out of range"));
     CHECK(Refuses(kDoubleExpFit, {}, 8, with(exponential, {4, -3, 1, rate}), "fit: numbers of a piece out of range"));

@@ -33,7 +33,7 @@ TEST("The exponential is within 4e-16 of the C library's, from -200 to 200") {
     const long double exact = expl(static_cast<long double>(x));
     CHECK(std::fabs(static_cast<double>((static_cast<long double>(Exponential(x)) - exact) / exact)) < 4e-16);
   }
-  for (int k = -288; k <= 288; ++k) {  // near the places where the power of two changes
+  for (int k = -288; k <= 288; ++k) {  // near the points where the power of two changes
     for (double off : {-1e-9, 0.0, 1e-9}) {
       const double x = (k + 0.5) * 0.6931471805599453 + off;
       CHECK(std::fabs(Exponential(x) / std::exp(x) - 1) < 6e-16);

@@ -18,13 +18,13 @@ ValueOptions Options(int bits, uint64_t key = 1) {
   return options;
 }
 
-Bytes Join(Bytes head, const Values& floats, const Bytes& levels) {
+Bytes Join(Bytes header, const Values& floats, const Bytes& levels) {
   for (float value : floats) {
-    head.resize(head.size() + 4);
-    StoreFloat(value, head.data() + head.size() - 4);
+    header.resize(header.size() + 4);
+    StoreFloat(value, header.data() + header.size() - 4);
   }
-  head.insert(head.end(), levels.begin(), levels.end());
-  return head;
+  header.insert(header.end(), levels.begin(), levels.end());
+  return header;
 }
 
 TEST("Levels of every width come back, and lie where the format page says") {

@@ -42,7 +42,7 @@ Result Measure(const ValueCodec& codec, int bits, const Values& values) {
   return {std::sqrt(error / norm), 8.0 * static_cast<double>(code.size()) / static_cast<double>(values.size())};
 }
 
-TEST("SketchML's error is less than the values and falls with the bits") {
+TEST("SketchML's error is less than the values and decreases with the bits") {
   for (int kind : {0, 1, 2}) {
     for (size_t n : {10, 369, 5000, 100000}) {
       double before = 1;

@@ -162,7 +162,7 @@ TEST("ThreeLC errs on no value by more than itself, and on the largest by less")
   }
 }
 
-TEST("ThreeLC's runs of zeros come back at every length and place") {
+TEST("ThreeLC's runs of zeros come back at every length and position") {
   for (size_t zeros = 0; zeros <= 200; ++zeros) {
     for (size_t before : {0, 1, 4, 5, 636, 640}) {
       for (size_t after : {0, 1, 5}) {

@@ -126,11 +126,11 @@ TEST("Encoders and decoders give the same bits where the CPU flushes denormal nu
   for (const auto& [id, name, codec] : ValueCodecs()) {
     for (int bits : {2, 5, 8}) {
       for (uint64_t seed = 0; seed < 60; ++seed) {
-        const float most = extremes[seed % extremes.size()];
+        const float largest = extremes[seed % extremes.size()];
         Values values;
         for (size_t i = 0; i < 600; ++i) {
           const float value = extremes[RandomBits(seed, i) % extremes.size()] * static_cast<float>(Uniform(seed, i));
-          values.push_back(std::fabs(value) <= std::fabs(most) ? value : most);
+          values.push_back(std::fabs(value) <= std::fabs(largest) ? value : largest);
         }
         Values seen, seen_flushed, decoded(values.size());
         const Bytes code = Encode(*codec, Options(bits), values, &seen);

@@ -13,7 +13,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of a code are lo
 
 namespace deepreduce {
 
-// The most bits that one Put or one Peek moves: whole bytes of a 64-bit word beside the 7 bits by which a field may be off.
+// Bits that one Put or one Peek moves at most: whole bytes of a 64-bit word beside the 7 bits by which a field may be off.
 constexpr int kMaxField = 56;
 
 inline uint64_t LoadWord(const uint8_t* bytes) {

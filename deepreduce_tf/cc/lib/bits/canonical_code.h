@@ -12,7 +12,7 @@
 namespace deepreduce {
 
 constexpr int kMaxCodeLength = 12;
-// In place of the length of a symbol that does not occur.
+// Stands for the length of a symbol that does not occur.
 constexpr uint8_t kNoCode = kMaxCodeLength + 1;
 constexpr size_t kMaxSymbols = 513;
 

@@ -17,9 +17,9 @@ bool RandomSupport(uint64_t key, int64_t size, Span<int32_t> support) {
   if (marked == nullptr) return false;
   uint64_t position = 0;
   for (int64_t found = 0; found < drawn;) {
-    const uint64_t place = ScaleTo(RandomBits(key, position++), static_cast<uint64_t>(size));
-    uint64_t& word = marked[place >> 6];
-    const uint64_t bit = 1ull << (place & 63);
+    const uint64_t index = ScaleTo(RandomBits(key, position++), static_cast<uint64_t>(size));
+    uint64_t& word = marked[index >> 6];
+    const uint64_t bit = 1ull << (index & 63);
     found += (word & bit) == 0;
     word |= bit;
   }

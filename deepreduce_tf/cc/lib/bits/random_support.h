@@ -8,8 +8,8 @@
 
 namespace deepreduce {
 
-// Fills `support` with distinct places below `size`, ascending; support.size is at most `size`. Takes size / 8 bytes of memory; false when
-// they are not to be had.
+// Fills `support` with distinct indices below `size`, ascending; support.size is at most `size`. Takes size / 8 bytes of memory; false when
+// it is out.
 bool RandomSupport(uint64_t key, int64_t size, Span<int32_t> support);
 
 }  // namespace deepreduce

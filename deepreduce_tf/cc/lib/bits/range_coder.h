@@ -12,19 +12,19 @@
 namespace deepreduce {
 
 constexpr uint32_t kWholeRange = 0xffffffff;
-constexpr uint32_t kLeastRange = 1u << 24;
+constexpr uint32_t kMinRange = 1u << 24;
 
 // The part of the range that a decision's "yes" takes. `probability` in 1 / 65536, from 1 to 65535.
 inline uint32_t YesRange(uint32_t range, uint32_t probability) { return (range >> 16) * probability; }
 
 // The first digit of the smallest number with no further ones in an interval that begins at `low`; it is in the interval, since no range is
 // less. The digits that went before take the carry.
-inline uint64_t LastDigit(uint64_t low) { return (low + kLeastRange - 1) / kLeastRange; }
+inline uint64_t LastDigit(uint64_t low) { return (low + kMinRange - 1) / kMinRange; }
 
 class RangeEncoder {
  public:
-  // Writes at most room.size bytes.
-  explicit RangeEncoder(Span<uint8_t> room) : out_(room.begin()), end_(room.end()) {}
+  // Writes at most code.size bytes.
+  explicit RangeEncoder(Span<uint8_t> code) : out_(code.begin()), end_(code.end()) {}
 
   void Put(bool yes, uint32_t probability) {
     const uint32_t part = YesRange(range_, probability);
@@ -34,7 +34,7 @@ class RangeEncoder {
       low_ += part;
       range_ -= part;
     }
-    for (; range_ < kLeastRange; range_ <<= 8) PutByte();
+    for (; range_ < kMinRange; range_ <<= 8) PutByte();
   }
 
   // Whether the code did not fit; what was put is lost then.
@@ -42,7 +42,7 @@ class RangeEncoder {
 
   // The end of the code.
   uint8_t* Finish() {
-    low_ = LastDigit(low_) * kLeastRange;
+    low_ = LastDigit(low_) * kMinRange;
     PutByte();
     return out_;
   }
@@ -79,7 +79,7 @@ class RangeDecoder {
     const bool yes = above_ < part;
     range_ = yes ? part : range_ - part;
     above_ = yes ? above_ : above_ - part;
-    for (; range_ < kLeastRange; range_ <<= 8) above_ = above_ << 8 | Next();
+    for (; range_ < kMinRange; range_ <<= 8) above_ = above_ << 8 | Next();
     return yes;
   }
 
@@ -92,8 +92,7 @@ class RangeDecoder {
     if (code_.size < length) return {"code ends early", static_cast<int64_t>(code_.size)};
     if (code_.size > length) return {"bytes after the end of the code", static_cast<int64_t>(length)};
     const uint32_t last = uint32_t{code_[length - 1]} << 24;
-    if (static_cast<uint32_t>(LastDigit(last - above_) * kLeastRange) != last)
-      return {"another last byte", static_cast<int64_t>(length - 1)};
+    if (static_cast<uint32_t>(LastDigit(last - above_) * kMinRange) != last) return {"another last byte", static_cast<int64_t>(length - 1)};
     return {};
   }
 

@@ -12,16 +12,16 @@ namespace deepreduce {
 namespace {
 
 constexpr uint8_t kPlain = 0x80, kShaped = 0x81;  // the first byte; Rice's is below 0x80
-constexpr int kPrior = 24;                        // places that a row or column has beforehand, in sixteenths
-constexpr int64_t kMaxLines = 64;                 // for each place kept
+constexpr int kPrior = 24;                        // indices that a row or column has beforehand, in sixteenths
+constexpr int64_t kMaxLines = 64;                 // for each index kept
 
-// Where the nodes of the tree lie. A line is one row of one kernel position; without structure all places are one line.
+// Where the nodes of the tree lie. A line is one row of one kernel position; without structure all elements are one line.
 struct Layout {
   bool shaped;
   int64_t rows, columns, lines;
-  int top;  // Nodes of this level, of 2^top columns each, are asked for in turn. Nodes of level 0 are places.
+  int top;  // Nodes of this level, of 2^top columns each, are asked for in turn. Nodes of level 0 are elements.
 
-  // Rows and columns that do not fit the size, or are too many to learn from so few places, count as no structure.
+  // Rows and columns that do not fit the size, or are too many to learn from so few indices, count as no structure.
   Layout(int64_t size, int64_t count, int64_t wanted_rows, int64_t wanted_columns) : rows(1), columns(size), lines(1), top(0) {
     const bool fits = wanted_columns >= 2 && wanted_columns <= size / 2 && size % wanted_columns == 0 && wanted_rows >= 1 &&
                       size / wanted_columns % wanted_rows == 0;
@@ -35,16 +35,16 @@ struct Layout {
   }
 };
 
-// What is expected of a row: `kept` places so far, of `expected` (in 2^-16) by their columns alone.
+// What is expected of a row: `kept` indices so far, of `expected` (in 2^-16) by their columns alone.
 struct Row {
   uint64_t kept = 0, expected = 0;
 };
 
-// Asks which nodes of the tree hold kept places, from the tops down to the places, with the chance of each answer. Encoder and decoder take
-// the same walk; `Asker` is what writes or reads the answers:
-//   bool Ask(AdaptiveProbability* chance, int64_t begin, int64_t end)  whether any place of [begin, end) is kept
-//   void Keep(int64_t place)                               a place that is
-//   bool Lost()                                            whether to go on is pointless
+// Asks which nodes of the tree hold kept elements, from the tops down to the elements, with the probability of each answer. Encoder and
+// decoder take the same walk; `Asker` is what writes or reads the answers:
+//   bool Ask(AdaptiveProbability* yes, int64_t begin, int64_t end)  whether any element of [begin, end) is kept
+//   void Keep(int64_t index)                                       one that is
+//   bool Lost()                                                    whether to go on is pointless
 template <class Asker>
 class Walk {
  public:
@@ -64,7 +64,7 @@ class Walk {
     return seen_ != nullptr && rows_ != nullptr;
   }
 
-  // False when the last node did not bring the last kept place.
+  // False when the last node did not bring the last kept element.
   bool Run() {
     Row whole;
     for (int64_t line = 0; line < layout_.lines && open_ > 0 && !asker_->Lost(); ++line) {
@@ -91,7 +91,7 @@ class Walk {
     }
   }
 
-  // A node that holds kept places.
+  // A node that holds kept elements.
   void Descend(int level, int64_t node) {
     if (layout_.shaped) ++seen_[first_[level] + static_cast<size_t>(node)];
     if (level-- == 0) {
@@ -104,7 +104,7 @@ class Walk {
     const int64_t begin = Begin(level, left), middle = Begin(level, right), end = Begin(level, right + 1);
     const int odds = Log(in_left) + Log(kOne + in_left + in_right) - Log(in_right) - kUnit;
     const bool go_left = asker_->Ask(&lefts_.At(odds), begin, middle);
-    // Where the left half holds none, the right one must. Where every place is spoken for, no other node holds any.
+    // Where the left half holds none, the right one must. Where a node is known for every kept element, no other node holds any.
     const bool go_right = !go_left || (open_ > 0 && asker_->Ask(&rights_.At(Log(in_right) - kUnit), middle, end));
     open_ -= go_left && go_right;
     if (go_left) Descend(level, left);
@@ -113,7 +113,7 @@ class Walk {
 
   int64_t Begin(int level, int64_t node) const { return base_ + std::min(node << level, layout_.columns); }
 
-  // What a node of a level is expected to hold, in 2^-32, for each sixteenth of a place that it has shown: the same for the whole line.
+  // What a node of a level is expected to hold, in 2^-32, for each sixteenth of an index that it has shown: the same for the whole line.
   void EstimateColumns() {
     if (!layout_.shaped || estimated_ == kept_) return;
     estimated_ = kept_;
@@ -123,7 +123,7 @@ class Walk {
     }
   }
 
-  // Places that a node is expected to hold by its columns alone, in 2^-32.
+  // Kept elements that a node is expected to hold by its columns alone, in 2^-32.
   uint64_t Column(int level, int64_t node) const {
     const uint64_t shown = 16 * uint64_t{seen_[first_[level] + static_cast<size_t>(node)]} + kPrior;
     return std::min<uint64_t>(shown * scales_[level], kMaxExpected);
@@ -141,28 +141,28 @@ class Walk {
   const Layout layout_;
   Asker* const asker_;
   const uint64_t density_;       // in 2^-32
-  uint64_t open_;                // kept places of which no node is known yet
-  size_t kept_ = 0;              // places
+  uint64_t open_;                // kept elements of which no node is known yet
+  size_t kept_ = 0;              // elements so far
   size_t estimated_ = SIZE_MAX;  // kept_ when scales_ were made
-  int64_t base_ = 0;             // first place of the line
+  int64_t base_ = 0;             // first element of the line
   uint64_t activity_ = 1 << 16;  // of the row: kept by expected, in 2^-16
   uint64_t scales_[32] = {};     // by level
   size_t first_[32] = {};        // by level: its first node in seen_
-  Buffer<uint32_t> seen_;        // lines in which a node held kept places
+  Buffer<uint32_t> seen_;        // lines in which a node held kept elements
   Buffer<Row> rows_;
   ProbabilityTable tops_, lefts_, rights_;
 };
 
 class Writer {
  public:
-  Writer(Span<const int32_t> indices, Span<uint8_t> room) : next_(indices.begin()), end_(indices.end()), coder_(room) {}
+  Writer(Span<const int32_t> indices, Span<uint8_t> code) : next_(indices.begin()), end_(indices.end()), coder_(code) {}
 
-  bool Ask(AdaptiveProbability* chance, int64_t begin, int64_t end) {
-    const int32_t* place = next_;
-    while (place != end_ && *place < begin) ++place;
-    const bool answer = place != end_ && *place < end;
-    coder_.Put(answer, chance->probability());
-    chance->Learn(answer);
+  bool Ask(AdaptiveProbability* yes, int64_t begin, int64_t end) {
+    const int32_t* next = next_;
+    while (next != end_ && *next < begin) ++next;
+    const bool answer = next != end_ && *next < end;
+    coder_.Put(answer, yes->probability());
+    yes->Learn(answer);
     return answer;
   }
   void Keep(int64_t) { ++next_; }
@@ -179,12 +179,12 @@ class Reader {
  public:
   Reader(Span<const uint8_t> code, int32_t* out) : out_(out), coder_(code) {}
 
-  bool Ask(AdaptiveProbability* chance, int64_t, int64_t) {
-    const bool answer = coder_.Get(chance->probability());
-    chance->Learn(answer);
+  bool Ask(AdaptiveProbability* yes, int64_t, int64_t) {
+    const bool answer = coder_.Get(yes->probability());
+    yes->Learn(answer);
     return answer;
   }
-  void Keep(int64_t place) { *out_++ = static_cast<int32_t>(place); }
+  void Keep(int64_t index) { *out_++ = static_cast<int32_t>(index); }
   bool Lost() const { return false; }
   const RangeDecoder& coder() const { return coder_; }
 
@@ -237,7 +237,7 @@ Error DecodeTree(const Segment& segment, Span<const uint8_t> code, Span<int32_t>
   Reader reader(code.subspan(start, code.size - start), indices.data);
   Walk<Reader> walk(layout, segment.size, indices.size, &reader);
   if (!walk.Prepare()) return {"Adaptive: out of memory", 0};
-  if (!walk.Run()) return {"Adaptive: fewer places than the count", static_cast<int64_t>(start + reader.coder().position())};
+  if (!walk.Run()) return {"Adaptive: fewer indices than the count", static_cast<int64_t>(start + reader.coder().position())};
   if (Error error = reader.coder().Finish(); !error.ok()) return {error.name, static_cast<int64_t>(start) + error.position};
   if (kRice.length(segment, indices) <= code.size) return {"Adaptive: Rice is as short", 0};
   return {};

@@ -39,23 +39,23 @@ inline int Log(uint64_t x) {
   return high << 4 | static_cast<int>((high >= 4 ? x >> (high - 4) : x << (4 - high)) & 15);
 }
 
-// One chance for each octave of the odds that a model gives. They begin at the model's word and learn what it is worth.
+// A probability for each octave of the odds that a model gives. They begin at those odds, and learn how far these can be trusted.
 class ProbabilityTable {
  public:
   ProbabilityTable() {
     for (int octave = -kOctaves; octave <= kOctaves; ++octave) {
       const uint64_t odds = uint64_t{1} << std::abs(octave);
       const uint64_t part = octave < 0 ? 1 : odds;
-      chances_[octave + kOctaves].yes = static_cast<uint32_t>(AdaptiveProbability::kOne * part / (odds + 1));
+      probabilities_[octave + kOctaves].yes = static_cast<uint32_t>(AdaptiveProbability::kOne * part / (odds + 1));
     }
   }
 
   // `odds`: their log2 in sixteenths, above -2048. Rounded to the nearest octave.
-  AdaptiveProbability& At(int odds) { return chances_[std::clamp((odds + 8 + 16 * 128) / 16 - 128, -kOctaves, kOctaves) + kOctaves]; }
+  AdaptiveProbability& At(int odds) { return probabilities_[std::clamp((odds + 8 + 16 * 128) / 16 - 128, -kOctaves, kOctaves) + kOctaves]; }
 
  private:
   static constexpr int kOctaves = 14;
-  AdaptiveProbability chances_[2 * kOctaves + 1];
+  AdaptiveProbability probabilities_[2 * kOctaves + 1];
 };
 
 }  // namespace deepreduce

@@ -1,4 +1,4 @@
-// One bit for each place of the dense form.
+// One bit for each element of the dense form, set where it is kept.
 #ifndef DEEPREDUCE_LIB_INDEX_BITMAP_H_
 #define DEEPREDUCE_LIB_INDEX_BITMAP_H_
 

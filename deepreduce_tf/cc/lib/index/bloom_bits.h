@@ -1,4 +1,4 @@
-// The bits of a Bloom filter: 64 neighbouring places, a block, have theirs in the same words, so one load tests them all.
+// The bits of a Bloom filter: 64 neighbouring elements, a block, have theirs in the same words, so one load tests them all.
 #ifndef DEEPREDUCE_LIB_INDEX_BLOOM_BITS_H_
 #define DEEPREDUCE_LIB_INDEX_BLOOM_BITS_H_
 
@@ -19,7 +19,7 @@ struct BloomBits {
   uint64_t words = 0;
   const uint8_t* bytes = nullptr;  // `words` words, not aligned
 
-  // Calls visit(word, rotation) for each hash function: place i of the block has bit (i + rotation) mod 64 of that word.
+  // Calls visit(word, rotation) for each hash function: element i of the block has bit (i + rotation) mod 64 of that word.
   template <class Visit>
   void ForEachHash(uint64_t block, Visit visit) const {
     // Each hash from the one before by a linear congruential step (Steele and Vigna, "Computationally easy, spectrally good multipliers",

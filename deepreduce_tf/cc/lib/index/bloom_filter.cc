@@ -12,19 +12,19 @@ namespace {
 
 constexpr size_t kHeaderLength = 2;  // policy, number of hash functions
 
-// The head of a code and a filter without a bit set, as long as `count` places and the rate ask for.
+// The header of a code and a filter without a bit set, as long as `count` indices and the rate ask for.
 std::vector<uint8_t> EmptyCode(int64_t count, const BloomOptions& options) {
   constexpr double kLn2 = 0.6931471805599453;
-  const double places = static_cast<double>(count);
-  const double bits = std::ceil(places * std::abs(std::log(options.false_positive_rate)) / (kLn2 * kLn2));
-  const long hashes = std::lround(bits / places * kLn2);
+  const double n = static_cast<double>(count);
+  const double bits = std::ceil(n * std::abs(std::log(options.false_positive_rate)) / (kLn2 * kLn2));
+  const long hashes = std::lround(bits / n * kLn2);
   std::vector<uint8_t> code(kHeaderLength + 8 * static_cast<size_t>(std::ceil(bits / 64)), 0);
   code[0] = static_cast<uint8_t>(options.policy);
   code[1] = static_cast<uint8_t>(std::clamp(hashes, 1L, static_cast<long>(kMaxHashes)));
   return code;
 }
 
-// Filters differ by step: a false positive that stayed would be sent at every step, or keep a place from ever being sent.
+// Filters differ by step: a false positive that stayed would be sent at every step, or keep an element from ever being sent.
 BloomBits FilterOf(const Segment& segment, Span<const uint8_t> code) {
   return {StreamKey(segment.seed, segment.step, segment.number), code[1], (code.size - kHeaderLength) / 8, code.data + kHeaderLength};
 }
@@ -32,11 +32,11 @@ BloomBits FilterOf(const Segment& segment, Span<const uint8_t> code) {
 void Insert(const BloomBits& filter, Span<const int32_t> indices, uint8_t* words) {
   for (size_t j = 0; j < indices.size;) {
     const int32_t block = indices[j] >> 6;
-    uint64_t places = 0;
-    for (; j < indices.size && indices[j] >> 6 == block; ++j) places |= uint64_t{1} << (indices[j] & 63);
+    uint64_t present = 0;
+    for (; j < indices.size && indices[j] >> 6 == block; ++j) present |= uint64_t{1} << (indices[j] & 63);
     filter.ForEachHash(static_cast<uint64_t>(block), [&](uint64_t word, int rotation) {
       uint8_t* at = words + 8 * word;
-      StoreWord(LoadWord(at) | RotateLeft(places, rotation), at);
+      StoreWord(LoadWord(at) | RotateLeft(present, rotation), at);
     });
   }
 }
@@ -86,22 +86,22 @@ Error BloomReader::Open(const Segment& segment, Span<const uint8_t> code, int64_
   return {};
 }
 
-// All hash functions for all blocks: to leave a block as soon as none of its places is left costs more, in mispredicted branches.
+// All hash functions for all blocks: to leave a block as soon as none of its elements is left costs more, in mispredicted branches.
 void BloomReader::Query() {
   const BloomBits filter = filter_;
   uint64_t* const accepted = accepted_.get();
   for (size_t block = 0; block < blocks_; ++block) {
-    uint64_t places = ~uint64_t{0};
-    filter.ForEachHash(block, [&](uint64_t word, int rotation) { places &= RotateRight(LoadWord(filter.bytes + 8 * word), rotation); });
-    accepted[block] = places;
+    uint64_t left = ~uint64_t{0};
+    filter.ForEachHash(block, [&](uint64_t word, int rotation) { left &= RotateRight(LoadWord(filter.bytes + 8 * word), rotation); });
+    accepted[block] = left;
   }
 }
 
 Error BloomReader::Choose(Span<int32_t> indices) const {
   const int64_t count = static_cast<int64_t>(indices.size);
-  if (accepted_count_ < count) return {"BloomFilter: accepts fewer places than the count", 2};
-  if (policy_ == BloomPolicy::kP0 && accepted_count_ != count) return {"BloomFilter: accepts more places than the count", 2};
-  return ChoosePlaces(policy_, filter_, Span<const uint64_t>(accepted_.get(), blocks_), accepted_count_, indices);
+  if (accepted_count_ < count) return {"BloomFilter: accepts fewer indices than the count", 2};
+  if (policy_ == BloomPolicy::kP0 && accepted_count_ != count) return {"BloomFilter: accepts more indices than the count", 2};
+  return ChooseAccepted(policy_, filter_, Span<const uint64_t>(accepted_.get(), blocks_), accepted_count_, indices);
 }
 
 const IndexCodec kBloomFilter = {nullptr, Decode, nullptr};

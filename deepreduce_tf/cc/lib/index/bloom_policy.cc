@@ -10,14 +10,15 @@
 namespace deepreduce {
 namespace {
 
+// Supports are bitmaps here: bit i of word b is index 64 b + i. Calls visit(index).
 template <class Visit>
-void ForEachPlace(Span<const uint64_t> places, Visit visit) {
-  for (size_t block = 0; block < places.size; ++block) {
-    for (uint64_t word = places[block]; word != 0; word &= word - 1) visit(static_cast<int32_t>(64 * block) + __builtin_ctzll(word));
+void ForEachIndex(Span<const uint64_t> support, Visit visit) {
+  for (size_t block = 0; block < support.size; ++block) {
+    for (uint64_t word = support[block]; word != 0; word &= word - 1) visit(static_cast<int32_t>(64 * block) + __builtin_ctzll(word));
   }
 }
 
-// Those from position `first` of the accepted places on.
+// Those from position `first` of the accepted indices on.
 void ChooseWindow(Span<const uint64_t> accepted, int64_t first, Span<int32_t> indices) {
   size_t written = 0;
   for (size_t block = 0; written < indices.size; ++block) {
@@ -30,21 +31,21 @@ void ChooseWindow(Span<const uint64_t> accepted, int64_t first, Span<int32_t> in
 }
 
 bool ChooseAtRandom(uint64_t key, Span<const uint64_t> accepted, int64_t accepted_count, Span<int32_t> indices) {
-  if (!RandomSupport(key, accepted_count, indices)) return false;  // positions among the accepted places
+  if (!RandomSupport(key, accepted_count, indices)) return false;  // positions among the accepted indices
   int32_t position = 0;
   size_t j = 0;
-  ForEachPlace(accepted, [&](int32_t place) {
-    if (j < indices.size && indices[j] == position++) indices[j++] = place;
+  ForEachIndex(accepted, [&](int32_t index) {
+    if (j < indices.size && indices[j] == position++) indices[j++] = index;
   });
   return true;
 }
 
-// Calls visit(block, hashes) for each block that has places, with its distinct hashes as 64 * word + rotation: where two hash functions
-// name one bit of a place, they do so for all places of the block.
+// Calls visit(block, hashes) for each block that holds indices, with its distinct hashes as 64 * word + rotation: where two hash functions
+// name one bit of an element, they do so for all elements of the block.
 template <class Visit>
-void ForEachBlock(const BloomBits& filter, Span<const uint64_t> places, Visit visit) {
-  for (size_t block = 0; block < places.size; ++block) {
-    if (places[block] == 0) continue;
+void ForEachBlock(const BloomBits& filter, Span<const uint64_t> support, Visit visit) {
+  for (size_t block = 0; block < support.size; ++block) {
+    if (support[block] == 0) continue;
     uint32_t hashes[kMaxHashes];
     size_t distinct = 0;
     filter.ForEachHash(block, [&](uint64_t word, int rotation) {
@@ -58,33 +59,33 @@ void ForEachBlock(const BloomBits& filter, Span<const uint64_t> places, Visit vi
   }
 }
 
-// Calls visit(block, word, rotation, bits) with the bits that the places of a block have in a word of the filter, turned by `rotation`.
+// Calls visit(block, word, rotation, bits) with the bits that the indices of a block have in a word of the filter, turned by `rotation`.
 template <class Visit>
-void ForEachWord(const BloomBits& filter, Span<const uint64_t> places, Visit visit) {
-  ForEachBlock(filter, places, [&](size_t block, Span<const uint32_t> hashes) {
-    for (uint32_t hash : hashes) visit(block, hash >> 6, hash & 63, RotateLeft(places[block], hash & 63));
+void ForEachWord(const BloomBits& filter, Span<const uint64_t> support, Visit visit) {
+  ForEachBlock(filter, support, [&](size_t block, Span<const uint32_t> hashes) {
+    for (uint32_t hash : hashes) visit(block, hash >> 6, hash & 63, RotateLeft(support[block], hash & 63));
   });
 }
 
-// Calls visit(place, bit) for all bits of all places, place by place.
+// Calls visit(index, bit) for all bits of all indices, index by index.
 template <class Visit>
-void ForEachBit(const BloomBits& filter, Span<const uint64_t> places, Visit visit) {
-  ForEachBlock(filter, places, [&](size_t block, Span<const uint32_t> hashes) {
-    for (uint64_t word = places[block]; word != 0; word &= word - 1) {
+void ForEachBit(const BloomBits& filter, Span<const uint64_t> support, Visit visit) {
+  ForEachBlock(filter, support, [&](size_t block, Span<const uint32_t> hashes) {
+    for (uint64_t word = support[block]; word != 0; word &= word - 1) {
       const uint32_t offset = static_cast<uint32_t>(__builtin_ctzll(word));
       for (uint32_t hash : hashes) visit(static_cast<int32_t>(64 * block + offset), (hash & ~63u) | ((hash + offset) & 63));
     }
   });
 }
 
-// Policy P2. The set of a bit are the accepted places that have it; every bit that is set is one of some place of the true support.
+// Policy P2. The set of a bit are the accepted indices that have it; every bit that is set is one of some index of the true support.
 class ConflictSets {
  public:
-  // What the sets hold beside the true support goes with the size: about as many bits as there are places, whatever the rate. A filter
+  // What the sets hold beside the true support goes with the size: about as many bits as there are elements, whatever the rate. A filter
   // of an encoder has at most twice as many, one that accepts everything 32 times.
-  static bool Fits(const BloomBits& filter, uint64_t places, uint64_t accepted_count, uint64_t count) {
+  static bool Fits(const BloomBits& filter, uint64_t elements, uint64_t accepted_count, uint64_t count) {
     const uint64_t hashes = static_cast<uint64_t>(filter.hashes);
-    return accepted_count * hashes <= UINT32_MAX && (accepted_count - count) * hashes <= (uint64_t{1} << 20) + 4 * places;
+    return accepted_count * hashes <= UINT32_MAX && (accepted_count - count) * hashes <= (uint64_t{1} << 20) + 4 * elements;
   }
 
   ConflictSets(const BloomBits& filter, Span<const uint64_t> accepted) : filter_(filter), accepted_(accepted) {}
@@ -92,13 +93,13 @@ class ConflictSets {
   Error Choose(Span<int32_t> indices) {
     constexpr Error kOutOfMemory = {"BloomFilter: out of memory", 0};
     if (!TakeSingles()) return kOutOfMemory;
-    if (taken_count_ > indices.size) return {"BloomFilter: more places than the count have a bit of their own", 2};
+    if (taken_count_ > indices.size) return {"BloomFilter: more indices than the count have a bit of their own", 2};
     if (taken_count_ < indices.size) {
       if (!NumberSets() || !SortSets() || !FillSets()) return kOutOfMemory;
       TakeFromSets(indices.size);
     }
     int32_t* next = indices.data;
-    ForEachPlace(Span<const uint64_t>(taken_.get(), accepted_.size), [&](int32_t place) { *next++ = place; });
+    ForEachIndex(Span<const uint64_t>(taken_.get(), accepted_.size), [&](int32_t index) { *next++ = index; });
     return {};
   }
 
@@ -150,11 +151,11 @@ class ConflictSets {
       }
     });
     const size_t largest = *std::max_element(sizes, sizes + sets_count_);
-    const Buffer<uint32_t> ends = AllocateZeros<uint32_t>(largest + 2);
-    if (ends == nullptr) return false;
-    for (uint32_t set = 0; set < sets_count_; ++set) ++ends[sizes[set] + 1];
-    for (size_t size = 0; size <= largest; ++size) ends[size + 1] += ends[size];
-    for (uint32_t set = 0; set < sets_count_; ++set) order_[ends[sizes[set]]++] = set;
+    const Buffer<uint32_t> positions = AllocateZeros<uint32_t>(largest + 2);
+    if (positions == nullptr) return false;
+    for (uint32_t set = 0; set < sets_count_; ++set) ++positions[sizes[set] + 1];
+    for (size_t size = 0; size <= largest; ++size) positions[size + 1] += positions[size];
+    for (uint32_t set = 0; set < sets_count_; ++set) order_[positions[sizes[set]]++] = set;
     return true;
   }
 
@@ -172,9 +173,9 @@ class ConflictSets {
     }
     members_ = AllocateZeros<int32_t>(start);
     if (members_ == nullptr) return false;
-    ForEachBit(filter_, Others(), [&](int32_t place, uint32_t bit) {
+    ForEachBit(filter_, Others(), [&](int32_t index, uint32_t bit) {
       const uint32_t set = Number(bit);
-      members_[starts_[set] + left_[set]++] = place;
+      members_[starts_[set] + left_[set]++] = index;
     });
     return true;
   }
@@ -199,10 +200,10 @@ class ConflictSets {
     }
   }
 
-  bool Take(int32_t place) {
-    uint64_t& word = taken_[static_cast<size_t>(place >> 6)];
-    const bool taken = word >> (place & 63) & 1;
-    word |= uint64_t{1} << (place & 63);
+  bool Take(int32_t index) {
+    uint64_t& word = taken_[static_cast<size_t>(index >> 6)];
+    const bool taken = word >> (index & 63) & 1;
+    word |= uint64_t{1} << (index & 63);
     taken_count_ += !taken;
     return !taken;
   }
@@ -211,7 +212,7 @@ class ConflictSets {
 
   const BloomBits filter_;
   const Span<const uint64_t> accepted_;
-  Buffer<uint64_t> taken_, others_;  // a bit for each place
+  Buffer<uint64_t> taken_, others_;  // a bit for each element
   size_t taken_count_ = 0;
   Buffer<uint64_t> shared_;  // the bits of the others
   Buffer<uint32_t> before_;  // of these, those in the words before each
@@ -223,8 +224,8 @@ class ConflictSets {
 
 }  // namespace
 
-Error ChoosePlaces(BloomPolicy policy, const BloomBits& filter, Span<const uint64_t> accepted, int64_t accepted_count,
-                   Span<int32_t> indices) {
+Error ChooseAccepted(BloomPolicy policy, const BloomBits& filter, Span<const uint64_t> accepted, int64_t accepted_count,
+                     Span<int32_t> indices) {
   const int64_t beyond = accepted_count - static_cast<int64_t>(indices.size);
   switch (policy) {
     case BloomPolicy::kP1:
@@ -233,7 +234,7 @@ Error ChoosePlaces(BloomPolicy policy, const BloomBits& filter, Span<const uint6
     case BloomPolicy::kP2:
       if (64 * filter.words > UINT32_MAX) return {"BloomFilter: too long for policy p2", 2};
       if (!ConflictSets::Fits(filter, 64 * accepted.size, static_cast<uint64_t>(accepted_count), indices.size)) {
-        return {"BloomFilter: too many accepted places for policy p2", 2};
+        return {"BloomFilter: too many accepted indices for policy p2", 2};
       }
       return ConflictSets(filter, accepted).Choose(indices);
     case BloomPolicy::kMiddle:

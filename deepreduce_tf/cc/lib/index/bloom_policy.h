@@ -1,4 +1,4 @@
-// Which of the places that a Bloom filter accepts are the support: docs/format/index_codes.md, "BloomFilter".
+// Which of the indices that a Bloom filter accepts are the support: docs/format/index_codes.md, "BloomFilter".
 #ifndef DEEPREDUCE_LIB_INDEX_BLOOM_POLICY_H_
 #define DEEPREDUCE_LIB_INDEX_BLOOM_POLICY_H_
 
@@ -24,9 +24,9 @@ constexpr const char* kBloomPolicyNames[] = {
 };
 constexpr size_t kBloomPolicies = std::size(kBloomPolicyNames);
 
-// Writes indices.size of the accepted places, of which there are at least as many. `accepted` has a bit for each place of the segment.
-Error ChoosePlaces(BloomPolicy policy, const BloomBits& filter, Span<const uint64_t> accepted, int64_t accepted_count,
-                   Span<int32_t> indices);
+// Writes indices.size of the accepted indices, of which there are at least as many. `accepted` has a bit for each element of the segment.
+Error ChooseAccepted(BloomPolicy policy, const BloomBits& filter, Span<const uint64_t> accepted, int64_t accepted_count,
+                     Span<int32_t> indices);
 
 }  // namespace deepreduce
 

@@ -70,7 +70,7 @@ class ClassedGaps {
       const int bits = Classes::Bits(symbol);
       const uint64_t before = total;
       total += (word >> length & ((uint64_t{1} << bits) - 1)) + Classes::Base(symbol);
-      if (total > gaps.room) return {"gaps lead beyond the size", reader.byte()};
+      if (total > gaps.max_sum) return {"gaps lead beyond the size", reader.byte()};
       reader.Skip(static_cast<uint64_t>(length + bits));
       ++counts[symbol];
       sink.Take(j, before, total);

@@ -8,8 +8,8 @@ namespace {
 
 // All of it follows from size and count, so the length does too.
 struct Layout {
-  int low;        // low bits of each place
-  uint64_t high;  // bits of the unary part: a one for each place, a zero for each step of its high part
+  int low;        // low bits of each index
+  uint64_t high;  // bits of the unary part: a one for each index, a zero for each step of its high part
   size_t length;  // of the whole code, in bytes
 
   Layout(uint64_t count, int64_t size) : low(0) {
@@ -64,7 +64,7 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
   ForEachUnaryWord(code, layout.high, [&](uint64_t, uint64_t word) { count += CountBits(word); });
   if (count != indices.size) return {"EliasFano: the number of set bits is not the count", 0};
   ReadFields(code, layout.high, layout.low, indices);
-  // Bit number b, the j-th that is set, follows b - j zeros. There are (size - 1) >> low zeros, so a place stays below 2^31.
+  // Bit number b, the j-th that is set, follows b - j zeros. There are (size - 1) >> low zeros, so an index stays below 2^31.
   int32_t* next = indices.data;
   ForEachUnaryWord(code, layout.high, [&, low = layout.low](uint64_t bit, uint64_t word) {
     uint32_t zeros = static_cast<uint32_t>(bit) - static_cast<uint32_t>(next - indices.data);
@@ -73,7 +73,7 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
       ++next;
     }
   });
-  if (!IsSupport(indices, segment.size)) return {"EliasFano: places do not ascend strictly below the size", 0};
+  if (!IsSupport(indices, segment.size)) return {"EliasFano: indices do not ascend strictly below the size", 0};
   return {};
 }
 

@@ -1,4 +1,4 @@
-// The gaps between the places of a support, or of its complement where that is the smaller one (docs/format/index_codes.md, "Gaps").
+// The gaps between the indices of a support, or of its complement where that is the smaller one (docs/format/index_codes.md, "Gaps").
 #ifndef DEEPREDUCE_LIB_INDEX_GAPS_H_
 #define DEEPREDUCE_LIB_INDEX_GAPS_H_
 
@@ -9,15 +9,15 @@
 
 namespace deepreduce {
 
-// What the bytes code: `n` gaps, with sum at most `room`, of the support or of its complement.
+// What the bytes code: `n` gaps, with sum at most `max_sum`, of the support or of its complement.
 struct Gaps {
   bool complement;
   uint64_t n;
-  uint64_t room;
+  uint64_t max_sum;
 
   Gaps(uint64_t count, int64_t size) : complement(2 * count > static_cast<uint64_t>(size)) {
     n = complement ? static_cast<uint64_t>(size) - count : count;
-    room = static_cast<uint64_t>(size) - n;
+    max_sum = static_cast<uint64_t>(size) - n;
   }
 };
 
@@ -33,9 +33,9 @@ void ForEachGap(const Gaps& gaps, Span<const int32_t> indices, int64_t size, Vis
     uint64_t absent = ~word;
     if (size - base < 64) absent &= (uint64_t{1} << (size - base)) - 1;
     for (; absent != 0; absent &= absent - 1) {
-      const int64_t place = base + __builtin_ctzll(absent);
-      visit(static_cast<uint32_t>(place - next));
-      next = place + 1;
+      const int64_t index = base + __builtin_ctzll(absent);
+      visit(static_cast<uint32_t>(index - next));
+      next = index + 1;
     }
   });
 }
@@ -52,7 +52,7 @@ struct ComplementSink {
   int32_t* out;
   uint64_t count;
 
-  // Kept place number t has j absent ones before it.
+  // Kept index number t has j absent ones before it.
   void Take(uint64_t j, uint64_t before, uint64_t total) {
     uint64_t t = before;
     if (before + 4 <= count) {  // Most runs are short: four stores cost less than a branch that is guessed wrong.

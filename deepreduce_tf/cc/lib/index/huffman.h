@@ -1,4 +1,5 @@
-// The number of bits of each gap in a Huffman code, then those bits.
+// The number of bits of each gap in a Huffman code, then those bits. The code: the table of the Huffman code, then word and bits gap by gap
+// (classed_gaps.h).
 #ifndef DEEPREDUCE_LIB_INDEX_HUFFMAN_H_
 #define DEEPREDUCE_LIB_INDEX_HUFFMAN_H_
 

@@ -45,7 +45,7 @@ struct Choice {
 Choice Choose(const Gaps& gaps, Span<const int32_t> indices, int64_t size) {
   // For geometric gaps the best b is the smallest with 2^b >= mean * -ln((sqrt 5 - 1) / 2) (Kiely, JPL, 2004); then walk, since the
   // length is convex in b.
-  const double mean = static_cast<double>(gaps.room) / static_cast<double>(gaps.n);
+  const double mean = static_cast<double>(gaps.max_sum) / static_cast<double>(gaps.n);
   int b = 0;
   while (b < kMaxParameter && static_cast<double>(1u << b) < 0.4812 * mean) ++b;
   Sums sums = SumGaps(gaps, indices, size, b);
@@ -79,10 +79,10 @@ template <class Sink>
 class GapDecoder {
  public:
   GapDecoder(Span<const uint8_t> code, int b, const Gaps& gaps, Sink sink)
-      : code_(code), limits_{b, std::max(b - 1, 0), (1u << b) - 1, gaps.n, gaps.room}, state_{sink}, reader_(code, 8) {}
+      : code_(code), limits_{b, std::max(b - 1, 0), (1u << b) - 1, gaps.n, gaps.max_sum}, state_{sink}, reader_(code, 8) {}
 
   Error Run() {
-    const auto& [b, top, mask, n, room] = limits_;
+    const auto& [b, top, mask, n, max_sum] = limits_;
     while (state_.j < n) {
       if (!RunFast() || (state_.j < n && !ReadOne())) {
         return {reader_.past_end() ? "Rice: code ends inside a gap" : "Rice: gaps lead beyond the size", reader_.byte()};
@@ -98,10 +98,10 @@ class GapDecoder {
   struct State {
     struct Limits {
       int b;
-      int top;  // place of the remainder's top bit
+      int top;  // position of the remainder's top bit
       uint32_t mask;
       uint64_t n;
-      uint64_t room;
+      uint64_t max_sum;
     };
     Sink sink;
     uint64_t j = 0;      // gaps read
@@ -112,7 +112,7 @@ class GapDecoder {
     bool Take(const Limits& limits, uint64_t quotient, uint32_t remainder) {
       const uint64_t before = total;
       total += quotient << limits.b | remainder;
-      if (total > limits.room) return false;
+      if (total > limits.max_sum) return false;
       sums.quotients += static_cast<uint32_t>(quotient);
       sums.odd += quotient & 1;
       sums.top += remainder >> limits.top;
@@ -169,7 +169,7 @@ class GapDecoder {
     const uint32_t remainder = static_cast<uint32_t>(reader_.Peek()) & limits_.mask;
     reader_.Skip(static_cast<uint64_t>(limits_.b));
     // The first comparison keeps the shift in Take within 64 bits.
-    return !reader_.past_end() && quotient <= limits_.room && state_.Take(limits_, quotient, remainder);
+    return !reader_.past_end() && quotient <= limits_.max_sum && state_.Take(limits_, quotient, remainder);
   }
 
   const Span<const uint8_t> code_;

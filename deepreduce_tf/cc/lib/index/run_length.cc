@@ -8,20 +8,20 @@ namespace {
 
 constexpr int kMaxZeros = 30;  // of a gamma code
 
-// Calls visit(n) for each number that the code holds: the first run of absent places plus 1, then the runs in turn, until the kept or the
-// absent places are all told.
+// Calls visit(n) for each number that the code holds: the first run of absent elements plus 1, then the runs in turn, until all kept or all
+// absent elements are told.
 template <class Visit>
 void ForEachNumber(Span<const int32_t> indices, int64_t size, Visit visit) {
   uint64_t absent = static_cast<uint64_t>(size) - indices.size;  // still to be told
-  int64_t place = 0;
+  int64_t next = 0;
   for (size_t begin = 0, end = 0; begin < indices.size; begin = end) {
-    const uint64_t gap = static_cast<uint64_t>(indices[begin] - place);
+    const uint64_t gap = static_cast<uint64_t>(indices[begin] - next);
     visit(gap + (begin == 0));
     absent -= gap;
     if (absent == 0) return;
     for (end = begin + 1; end < indices.size && indices[end] == indices[end - 1] + 1;) ++end;
     visit(end - begin);
-    place = int64_t{indices[end - 1]} + 1;
+    next = int64_t{indices[end - 1]} + 1;
   }
 }
 

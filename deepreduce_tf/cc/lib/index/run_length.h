@@ -1,5 +1,4 @@
-// Lengths of the runs of absent and kept places (Golomb, "Run-length encodings", 1966), in the gamma code of Elias ("Universal codeword
-// sets and representations of the integers", 1975).
+// Lengths of the runs of absent and kept elements in turn (Golomb, "Run-length encodings", 1966), each in the gamma code of Elias.
 #ifndef DEEPREDUCE_LIB_INDEX_RUN_LENGTH_H_
 #define DEEPREDUCE_LIB_INDEX_RUN_LENGTH_H_
 

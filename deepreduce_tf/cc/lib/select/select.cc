@@ -13,9 +13,9 @@
 namespace deepreduce {
 namespace {
 
-// Segments up to this size need no threshold: all their places are candidates.
+// Segments up to this size need no threshold: all their elements are candidates.
 constexpr size_t kSmall = 1024;
-// Places are sampled in runs of one cache line.
+// Elements are sampled in runs of one cache line.
 constexpr size_t kRun = 16;
 
 uint32_t Magnitude(float x) {
@@ -36,30 +36,30 @@ size_t ForEachBlock(size_t n, SelectScratch* scratch, Pass pass) {
   return found;
 }
 
-// Candidates with a magnitude of at least `least`; the residual takes up the gradient.
-size_t AccumulateAndCollect(float* residual, Span<const float> gradient, uint32_t least, SelectScratch* scratch) {
+// Candidates with a magnitude of at least `threshold`; the residual takes up the gradient.
+size_t AccumulateAndCollect(float* residual, Span<const float> gradient, uint32_t threshold, SelectScratch* scratch) {
   const CollectFunctions& f = BestCollectFunctions();
   return ForEachBlock(gradient.size, scratch, [&](size_t first, size_t n, int32_t* indices, float* values) {
-    return f.accumulate_and_collect(residual + first, gradient.data + first, n, static_cast<int32_t>(first), least, indices, values);
+    return f.accumulate_and_collect(residual + first, gradient.data + first, n, static_cast<int32_t>(first), threshold, indices, values);
   });
 }
 
-size_t Collect(const float* acc, size_t size, uint32_t least, SelectScratch* scratch) {
+size_t Collect(const float* acc, size_t size, uint32_t threshold, SelectScratch* scratch) {
   const CollectFunctions& f = BestCollectFunctions();
   return ForEachBlock(size, scratch, [&](size_t first, size_t n, int32_t* indices, float* values) {
-    return f.collect(acc + first, n, static_cast<int32_t>(first), least, indices, values);
+    return f.collect(acc + first, n, static_cast<int32_t>(first), threshold, indices, values);
   });
 }
 
-// Magnitudes of about one in 128 places of acc.
+// Magnitudes of about one in 128 elements of acc.
 void Sample(const float* residual, Span<const float> gradient, std::vector<uint32_t>* sample) {
   const size_t runs = std::max<size_t>(96, gradient.size / (128 * kRun));
   const size_t stride = gradient.size / runs;
   sample->resize(runs * kRun);
   uint32_t* out = sample->data();
   for (size_t run = 0; run < runs; ++run, out += kRun) {
-    const size_t room = stride > kRun ? stride - kRun : 1;
-    const size_t first = std::min(run * stride + RandomBits(gradient.size, run) % room, gradient.size - kRun);
+    const size_t starts = stride > kRun ? stride - kRun : 1;
+    const size_t first = std::min(run * stride + RandomBits(gradient.size, run) % starts, gradient.size - kRun);
     for (size_t i = 0; i < kRun; ++i) {
       out[i] = Magnitude(residual == nullptr ? gradient[first + i] : residual[first + i] + gradient[first + i]);
     }
@@ -106,7 +106,7 @@ Ranked RankthLargest(Span<T> all, int64_t rank, std::vector<uint32_t>* bin) {
   return {found, rank - above - larger};
 }
 
-// A magnitude that about `count` of `size` places, and very probably no fewer, reach; 0 when the sample cannot tell.
+// A magnitude that about `count` of `size` elements, and very probably no fewer, reach; 0 when the sample cannot tell.
 uint32_t Threshold(Span<const uint32_t> sample, size_t size, int64_t count, double margin, std::vector<uint32_t>* bin) {
   const double mean = static_cast<double>(count) / size * sample.size;
   const double rank = mean + margin * std::sqrt(mean) + 2;
@@ -116,15 +116,15 @@ uint32_t Threshold(Span<const uint32_t> sample, size_t size, int64_t count, doub
 // Of `found` candidates in the scratch, writes the `count` largest in order.
 void KeepLargest(size_t found, int64_t count, SelectScratch* scratch, int32_t* indices, float* values) {
   const Span<const float> candidates(scratch->values.get(), found);
-  const Ranked least = RankthLargest(candidates, count, &scratch->bin);
-  int64_t ties = least.ties, written = 0;
+  const Ranked ranked = RankthLargest(candidates, count, &scratch->bin);
+  int64_t ties = ranked.ties, written = 0;
   for (size_t i = 0; written < count; ++i) {
     const uint32_t magnitude = Magnitude(candidates[i]);
-    const bool tie = (magnitude == least.magnitude) & (ties > 0);
+    const bool tie = (magnitude == ranked.magnitude) & (ties > 0);
     indices[written] = scratch->indices[i];
     values[written] = candidates[i];
     ties -= tie;
-    written += (magnitude > least.magnitude) | tie;
+    written += (magnitude > ranked.magnitude) | tie;
   }
 }
 
@@ -136,10 +136,10 @@ void KeepAll(const float* acc, size_t size, int32_t* indices, float* values) {
 }  // namespace
 
 void SelectScratch::Reserve(size_t needed, size_t used) {
-  if (needed <= room) return;
-  room = used == 0 ? needed : needed + needed / 2;
-  std::unique_ptr<int32_t[]> more_indices(new int32_t[room]);
-  std::unique_ptr<float[]> more_values(new float[room]);
+  if (needed <= capacity) return;
+  capacity = used == 0 ? needed : needed + needed / 2;
+  std::unique_ptr<int32_t[]> more_indices(new int32_t[capacity]);
+  std::unique_ptr<float[]> more_values(new float[capacity]);
   std::copy_n(indices.get(), used, more_indices.get());
   std::copy_n(values.get(), used, more_values.get());
   indices = std::move(more_indices);
@@ -158,13 +158,14 @@ void SelectTopK(float* residual, Span<const float> gradient, int64_t count, Sele
     if (count != 0) KeepAll(acc, size, indices, values);
     return;
   }
-  uint32_t least = 0;
+  uint32_t threshold = 0;
   if (size > kSmall) {
     Sample(residual, gradient, &scratch->sample);
-    least = Threshold(scratch->sample, size, count, 5, &scratch->bin);
+    threshold = Threshold(scratch->sample, size, count, 5, &scratch->bin);
   }
   scratch->Reserve(std::min<size_t>(size, count + count / 4) + kCollectBlock + kCollectSlack, 0);
-  size_t found = residual == nullptr ? Collect(acc, size, least, scratch) : AccumulateAndCollect(residual, gradient, least, scratch);
+  size_t found =
+      residual == nullptr ? Collect(acc, size, threshold, scratch) : AccumulateAndCollect(residual, gradient, threshold, scratch);
   if (found < static_cast<size_t>(count)) {  // the sample misled
     found = Collect(acc, size, Threshold(scratch->sample, size, 2 * count, 20, &scratch->bin), scratch);
     if (found < static_cast<size_t>(count)) found = Collect(acc, size, 0, scratch);
@@ -173,9 +174,9 @@ void SelectTopK(float* residual, Span<const float> gradient, int64_t count, Sele
 }
 
 size_t SelectThreshold(float* residual, Span<const float> gradient, float threshold, SelectScratch* scratch) {
-  const uint32_t least = Magnitude(threshold);
-  return residual == nullptr ? Collect(gradient.data, gradient.size, least, scratch)
-                             : AccumulateAndCollect(residual, gradient, least, scratch);
+  const uint32_t bits = Magnitude(threshold);
+  return residual == nullptr ? Collect(gradient.data, gradient.size, bits, scratch)
+                             : AccumulateAndCollect(residual, gradient, bits, scratch);
 }
 
 void SelectSupport(float* residual, Span<const float> gradient, Span<const int32_t> support, float* values) {

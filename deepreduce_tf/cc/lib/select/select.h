@@ -1,4 +1,4 @@
-// Selection: adds a gradient to its residual and keeps some of the places.
+// Selection: adds a gradient to its residual and keeps some of its elements.
 //
 // "acc" below is residual + gradient, kept within the finite floats, or the gradient alone where `residual` is null. All functions leave
 // acc in the residual, so that a later commit only subtracts what was sent. Magnitudes are compared as the integers of their float32 bits
@@ -20,21 +20,21 @@ struct SelectScratch {
   // The candidates of a selection; not initialised beyond them.
   std::unique_ptr<int32_t[]> indices;
   std::unique_ptr<float[]> values;
-  size_t room = 0;
+  size_t capacity = 0;
   std::vector<uint32_t> sample;
   std::vector<uint32_t> bin;
 
-  // Makes room for `needed` candidates and keeps the first `used`.
+  // Takes `needed` candidates from now on, and keeps the first `used`.
   void Reserve(size_t needed, size_t used);
 };
 
 // Leaves acc in the residual.
 void Accumulate(float* residual, Span<const float> gradient);
 
-// The `count` places of largest |acc|, ascending; among equals the lower ones. Exact. 0 <= count <= gradient.size.
+// The `count` elements of largest |acc|, by ascending index; among equals those of lower index. Exact. 0 <= count <= gradient.size.
 void SelectTopK(float* residual, Span<const float> gradient, int64_t count, SelectScratch* scratch, int32_t* indices, float* values);
 
-// All places with |acc| >= threshold, ascending, into scratch->indices and ->values; returns how many.
+// All elements with |acc| >= threshold, by ascending index, into scratch->indices and ->values; returns how many.
 size_t SelectThreshold(float* residual, Span<const float> gradient, float threshold, SelectScratch* scratch);
 
 // The values of acc at a given support.

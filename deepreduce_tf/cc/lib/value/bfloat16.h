@@ -1,4 +1,4 @@
-// The high half of a float32, rounded to nearest even.
+// The high half of a float32, rounded to nearest even: two bytes a value.
 #ifndef DEEPREDUCE_LIB_VALUE_BFLOAT16_H_
 #define DEEPREDUCE_LIB_VALUE_BFLOAT16_H_
 

@@ -76,7 +76,7 @@ void CurveFitter::AddSign(bool negative, size_t length) {
   const Knots knots = FindKnots(curve_.subspan(begin, length), options_.degree + 1, options_.pieces);
   for (int i = 0; i < knots.pieces; ++i) {
     piece.begin = end_;
-    piece.length = begin + knots.ends[i] - end_;
+    piece.length = begin + knots.offsets[i] - end_;
     if (TryFit(Fit::kPolynomial, &piece) == kNone) {
       piece.fit = Fit::kRaw;
       std::copy_n(curve_.data + piece.begin, piece.length, decoded_ + piece.begin);

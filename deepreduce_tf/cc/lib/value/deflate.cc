@@ -55,43 +55,43 @@ size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_
   return whole < code.size ? whole : kNotShorter;
 }
 
-// The head of a code: whether what follows is a zlib stream, and of which stride.
-struct Head {
+// The header of a code: whether what follows is a zlib stream, and of which stride.
+struct Header {
   uint8_t inner = 0;
   uint8_t stride = 0;  // 0: the inner code as it is
 };
 
-Error ReadHead(Span<const uint8_t> code, Head* head) {
+Error ReadHeader(Span<const uint8_t> code, Header* header) {
   if (code.size <= kDeflateHeaderLength) return {"Deflate: code ends early", static_cast<int64_t>(code.size)};
-  *head = {code[0], code[1]};
-  if (head->stride > 4 || head->stride == 3) return {"Deflate: unknown stride", 1};
+  *header = {code[0], code[1]};
+  if (header->stride > 4 || header->stride == 3) return {"Deflate: unknown stride", 1};
   return {};
 }
 
 Error Decode(const ValueOptions& options, Span<const uint8_t> code, Span<float> values) {
   if (options.deflate == nullptr) return {"Deflate: no decompressor", 0};
-  Head head;
-  if (Error error = ReadHead(code, &head); !error.ok()) return error;
-  const ValueCodec* codec = head.inner == kDeflateId ? nullptr : FindValueCodec(head.inner);
+  Header header;
+  if (Error error = ReadHeader(code, &header); !error.ok()) return error;
+  const ValueCodec* codec = header.inner == kDeflateId ? nullptr : FindValueCodec(header.inner);
   if (codec == nullptr) return {"Deflate: unknown inner codec", 0};
   const Span<const uint8_t> body = code.subspan(kDeflateHeaderLength, code.size - kDeflateHeaderLength);
-  if (head.stride == 0) {
+  if (header.stride == 0) {
     const Error error = DecodeValues(*codec, options, body, values);
     return {error.name, error.position + static_cast<int64_t>(kDeflateHeaderLength)};
   }
-  // No inner code is longer than its values, so they are room for the shuffled one.
+  // No inner code is longer than its values, so the shuffled one fits into them.
   size_t length = 0;
   const Span<uint8_t> shuffled(reinterpret_cast<uint8_t*>(values.data), sizeof(float) * values.size);
   if (!options.deflate->inflate(body, shuffled, &length)) return {"Deflate: not a zlib stream of the right length", kDeflateHeaderLength};
-  if (head.stride != 1 && head.stride != NumberBytes(head.inner, length, values.size)) {
+  if (header.stride != 1 && header.stride != NumberBytes(header.inner, length, values.size)) {
     return {"Deflate: stride of other numbers", 1};
   }
   const Buffer<uint8_t> inner = AllocateBuffer<uint8_t>(length);
   if (inner == nullptr) return {"Deflate: out of memory", 0};
   const Span<const uint8_t> bytes(shuffled.data, length);
-  if (head.stride == 1) std::memcpy(inner.get(), bytes.data, length);
-  if (head.stride == 2) Unshuffle<2>(bytes, inner.get());
-  if (head.stride == 4) Unshuffle<4>(bytes, inner.get());
+  if (header.stride == 1) std::memcpy(inner.get(), bytes.data, length);
+  if (header.stride == 2) Unshuffle<2>(bytes, inner.get());
+  if (header.stride == 4) Unshuffle<4>(bytes, inner.get());
   const Error error = DecodeValues(*codec, options, {inner.get(), length}, values);
   if (!error.ok()) return {error.name, kDeflateHeaderLength};
   if (!AllFinite(values)) return {"Deflate: value is not finite", kDeflateHeaderLength};
@@ -103,8 +103,8 @@ Error Decode(const ValueOptions& options, Span<const uint8_t> code, Span<float> 
 size_t DeflateCode(const ValueOptions& options, Span<const uint8_t> inner, size_t values, uint8_t* out) {
   const size_t stride = options.shuffle ? NumberBytes(options.inner, inner.size, values) : 1;
   const bool may_deflate = options.inner != kApplicationId || inner.size <= MaxApplicationBytes(values);
-  const Span<uint8_t> room(out + kDeflateHeaderLength, inner.size - 1);
-  const size_t length = may_deflate ? DeflateShuffled(options, inner, stride, room) : kNotShorter;
+  const Span<uint8_t> stream(out + kDeflateHeaderLength, inner.size - 1);
+  const size_t length = may_deflate ? DeflateShuffled(options, inner, stride, stream) : kNotShorter;
   out[0] = options.inner;
   out[1] = static_cast<uint8_t>(length == kNotShorter ? 0 : stride);
   if (length != kNotShorter) return kDeflateHeaderLength + length;
@@ -113,18 +113,18 @@ size_t DeflateCode(const ValueOptions& options, Span<const uint8_t> inner, size_
 }
 
 Error InflateApplicationCode(const ValueOptions& options, Span<const uint8_t> code, size_t values, Span<uint8_t> inner, size_t* length) {
-  Head head;
-  if (Error error = ReadHead(code, &head); !error.ok()) return error;
-  if (head.inner != kApplicationId) return {"Deflate: unknown inner codec", 0};
-  if (head.stride > 1) return {"Deflate: stride of other numbers", 1};
+  Header header;
+  if (Error error = ReadHeader(code, &header); !error.ok()) return error;
+  if (header.inner != kApplicationId) return {"Deflate: unknown inner codec", 0};
+  if (header.stride > 1) return {"Deflate: stride of other numbers", 1};
   const Span<const uint8_t> body = code.subspan(kDeflateHeaderLength, code.size - kDeflateHeaderLength);
-  if (head.stride == 0) {
+  if (header.stride == 0) {
     *length = body.size;
     std::memcpy(inner.data, body.data, body.size);
     return {};
   }
-  const Span<uint8_t> room = inner.subspan(0, std::min(inner.size, MaxApplicationBytes(values)));
-  if (!options.deflate->inflate(body, room, length)) return {"Deflate: not a zlib stream of the right length", kDeflateHeaderLength};
+  const Span<uint8_t> inflated = inner.subspan(0, std::min(inner.size, MaxApplicationBytes(values)));
+  if (!options.deflate->inflate(body, inflated, length)) return {"Deflate: not a zlib stream of the right length", kDeflateHeaderLength};
   return {};
 }
 

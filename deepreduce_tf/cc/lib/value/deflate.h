@@ -1,5 +1,7 @@
-// Deflate behind another codec. zlib comes as a table of functions, so that this folder needs no compression library: the kernels bring
-// zlib-ng, the fuzzers plain zlib.
+// Deflate behind another codec. The code: the id of that codec, a stride of bytes that are brought together, then the inner code as a zlib
+// stream, or as it is where that is shorter.
+// zlib comes as a table of functions, so that this folder needs no compression library: the kernels bring zlib-ng, tests and fuzzers plain
+// zlib.
 #ifndef DEEPREDUCE_LIB_VALUE_DEFLATE_H_
 #define DEEPREDUCE_LIB_VALUE_DEFLATE_H_
 
@@ -18,11 +20,11 @@ struct DeflateFunctions {
   bool (*inflate)(Span<const uint8_t> stream, Span<uint8_t> out, size_t* length);
 };
 
-// In place of the id of an inner codec: a codec of the application.
+// Instead of the id of an inner codec: a codec of the application.
 constexpr uint8_t kApplicationId = 255;
 constexpr size_t kDeflateHeaderLength = 2;
 
-// Most bytes of a deflated code of an application; a longer one is stored.
+// Bytes of the longest code of an application that is deflated; a longer one is stored.
 inline size_t MaxApplicationBytes(size_t values) { return 1024 + 16 * values; }
 
 // Writes the code of `values` values from what the codec options.inner wrote for them, deflated or, where that is not shorter, as it is.

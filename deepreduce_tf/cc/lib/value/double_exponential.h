@@ -7,7 +7,7 @@
 
 namespace deepreduce {
 
-// The most that b and d may be: the curve then falls through more than all magnitudes of float32, and no result overflows.
+// Bound of |b| and |d|: such a curve passes through more than all magnitudes of float32, and no result overflows.
 constexpr float kMaxRate = 200;
 
 // a, b, c and d of a curve of at least 2 points, x from 0 to 1. False where there are none: the system is singular, the rates are complex

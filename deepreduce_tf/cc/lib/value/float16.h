@@ -1,4 +1,4 @@
-// IEEE binary16, rounded to nearest even.
+// IEEE binary16, rounded to nearest even: two bytes a value.
 #ifndef DEEPREDUCE_LIB_VALUE_FLOAT16_H_
 #define DEEPREDUCE_LIB_VALUE_FLOAT16_H_
 

@@ -34,8 +34,8 @@ double RootMeanSquare(Span<const float> curve) {
 
 int NumberOfPieces(Span<const float> curve, double distance, int coefficients, int pieces) {
   const double wanted = pieces > 0 ? pieces : std::ceil(std::sqrt(2 * distance / (kTolerance * RootMeanSquare(curve))));
-  const size_t room = curve.size / (kPointsPerCoefficient * static_cast<size_t>(coefficients));
-  return static_cast<int>(std::max(1.0, std::min({wanted, static_cast<double>(room), static_cast<double>(kMaxPieces)})));
+  const size_t affordable = curve.size / (kPointsPerCoefficient * static_cast<size_t>(coefficients));
+  return static_cast<int>(std::max(1.0, std::min({wanted, static_cast<double>(affordable), static_cast<double>(kMaxPieces)})));
 }
 
 }  // namespace
@@ -45,18 +45,18 @@ Knots FindKnots(Span<const float> curve, int coefficients, int pieces) {
   const int wanted = NumberOfPieces(curve, furthest[0].distance, coefficients, pieces);
   Knots knots;
   knots.pieces = 1;
-  knots.ends[0] = curve.size;
+  knots.offsets[0] = curve.size;
   while (knots.pieces < wanted) {
     const auto further = [](const Furthest& a, const Furthest& b) { return a.distance < b.distance; };
     const int cut = static_cast<int>(std::max_element(furthest, furthest + knots.pieces, further) - furthest);
     const size_t knot = furthest[cut].point;
     if (furthest[cut].distance == 0) break;
     std::copy_backward(furthest + cut, furthest + knots.pieces, furthest + knots.pieces + 1);
-    std::copy_backward(knots.ends + cut, knots.ends + knots.pieces, knots.ends + knots.pieces + 1);
+    std::copy_backward(knots.offsets + cut, knots.offsets + knots.pieces, knots.offsets + knots.pieces + 1);
     ++knots.pieces;
-    knots.ends[cut] = knot;
-    furthest[cut] = FindFurthest(curve, cut == 0 ? 0 : knots.ends[cut - 1], knot);
-    furthest[cut + 1] = FindFurthest(curve, knot, knots.ends[cut + 1]);
+    knots.offsets[cut] = knot;
+    furthest[cut] = FindFurthest(curve, cut == 0 ? 0 : knots.offsets[cut - 1], knot);
+    furthest[cut + 1] = FindFurthest(curve, knot, knots.offsets[cut + 1]);
   }
   return knots;
 }

@@ -1,4 +1,4 @@
-// Where a falling curve is cut into pieces (Xu et al., "DeepReduce", NeurIPS 2021).
+// Where a descending curve is cut into pieces (Xu et al., "DeepReduce", NeurIPS 2021).
 #ifndef DEEPREDUCE_LIB_VALUE_KNOTS_H_
 #define DEEPREDUCE_LIB_VALUE_KNOTS_H_
 
@@ -10,10 +10,10 @@ namespace deepreduce {
 
 constexpr int kMaxPieces = 64;
 
-// The ends of the pieces of a curve, ascending; the last is the curve's.
+// Where each piece of a curve ends, ascending; the last one at the end of the curve.
 struct Knots {
   int pieces = 0;
-  size_t ends[kMaxPieces];
+  size_t offsets[kMaxPieces];
 };
 
 // One by one at the point furthest from the chord of a piece. `pieces` is how many, 0 for ceil(sqrt(2 M / error)), where M is the

@@ -1,4 +1,5 @@
-// Bins that are logarithmic by octave, with their means as a table when the values outweigh it.
+// Magnitudes in bins that are logarithmic by octave. The code: a byte of parameters, smallest and largest magnitude or, where the values
+// outweigh it, a table of the bins' means, then a level of sign and bin for each value.
 #ifndef DEEPREDUCE_LIB_VALUE_LOG_QUANTIZER_H_
 #define DEEPREDUCE_LIB_VALUE_LOG_QUANTIZER_H_
 

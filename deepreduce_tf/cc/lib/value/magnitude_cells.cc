@@ -9,8 +9,9 @@ namespace {
 // Two rounds gain most of what twenty do.
 constexpr int kRounds = 2;
 constexpr int kMaxBuckets = 256;
-// With 8192 cells each of 256 buckets has some to choose its ends from. Few values do not pay for walking over so many.
-constexpr size_t kFewestCells = 1024, kMaxCells = 8192;
+// With 8192 cells each of 256 buckets has some to choose its bounds from. For few values, walking over so many would take longer than
+// coding them.
+constexpr size_t kMinCells = 1024, kMaxCells = 8192;
 
 }  // namespace
 
@@ -25,8 +26,8 @@ bool MagnitudeCells::Fill(Span<const float> values) {
   }
   count_ = values.size - zeros_;
   if (count_ == 0) return true;
-  const int32_t most = static_cast<int32_t>(std::clamp(values.size, kFewestCells, kMaxCells));
-  while ((highest >> shift_) - (lowest >> shift_) >= most) ++shift_;
+  const int32_t cells = static_cast<int32_t>(std::clamp(values.size, kMinCells, kMaxCells));
+  while ((highest >> shift_) - (lowest >> shift_) >= cells) ++shift_;
   first_ = lowest >> shift_;
   size_ = static_cast<size_t>((highest >> shift_) - first_) + 1;
   cells_ = AllocateBuffer<MagnitudeCell>(size_);
@@ -42,21 +43,21 @@ bool MagnitudeCells::Fill(Span<const float> values) {
   return true;
 }
 
-void MagnitudeCells::PlaceBuckets(int buckets) {
+void MagnitudeCells::AssignBuckets(int buckets) {
   uint32_t occupied = 0;
   for (MagnitudeCell& cell : cells()) {
     cell.bucket = occupied;
     occupied += cell.count != 0;
   }
   if (occupied <= static_cast<uint32_t>(buckets)) return;
-  PlaceGeometrically(buckets);
+  AssignGeometrically(buckets);
   for (int round = 0; round < kRounds; ++round) MoveToNearestMean();
 }
 
-// The shares of the buckets fall by a factor, that of the last one to about one value. Where magnitudes fall off exponentially, as those of
-// a gradient do, all buckets are then equally wide, which with a Huffman code gives the least error for its bytes; with heavier tails they
-// widen.
-void MagnitudeCells::PlaceGeometrically(int buckets) {
+// The shares of the buckets decrease by a factor, that of the last one to about one value. Where magnitudes are distributed exponentially,
+// as those of a gradient do, all buckets are then equally wide, which with a Huffman code gives the least error for its bytes; with heavier
+// tails they widen.
+void MagnitudeCells::AssignGeometrically(int buckets) {
   const double n = static_cast<double>(count_);
   double factor = 1 / n;
   for (int b = buckets; b > 1; b /= 2) factor = std::sqrt(factor);

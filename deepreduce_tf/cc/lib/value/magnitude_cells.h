@@ -1,4 +1,4 @@
-// A histogram of magnitudes, fine enough to place the ends of buckets in it, and small enough to walk over again and again.
+// A histogram of magnitudes, fine enough to cut into buckets, and small enough to be walked over several times.
 #ifndef DEEPREDUCE_LIB_VALUE_MAGNITUDE_CELLS_H_
 #define DEEPREDUCE_LIB_VALUE_MAGNITUDE_CELLS_H_
 
@@ -32,12 +32,12 @@ class MagnitudeCells {
   const MagnitudeCell& Of(int32_t bits) const { return cells_[static_cast<size_t>((bits >> shift_) - first_)]; }
 
   // Sorts the cells into ascending buckets, at most as many as given, a power of two. There is at least one magnitude.
-  void PlaceBuckets(int buckets);
+  void AssignBuckets(int buckets);
   // Numbers the buckets from 0 on without those that are empty, and gives their means; returns how many there are.
   int MeansOfBuckets(double* means);
 
  private:
-  void PlaceGeometrically(int buckets);
+  void AssignGeometrically(int buckets);
   void MoveToNearestMean();
 
   uint32_t Bits(size_t cell) const { return static_cast<uint32_t>(first_ + static_cast<int32_t>(cell)) << shift_; }

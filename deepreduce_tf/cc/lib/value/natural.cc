@@ -47,16 +47,16 @@ void Round(Span<const float> block, const uint32_t* noise, float* rounded) {
   }
 }
 
-// Exponents below `least` become zeros.
-Range FindRange(Span<float> rounded, int32_t least) {
+// Exponents below `lowest_kept` become zeros.
+Range FindRange(Span<float> rounded, int32_t lowest_kept) {
   int32_t lowest = kMaxExponent, highest = 0, zeros = 0;
   for (size_t i = 0; i < rounded.size; ++i) {
     const int32_t exponent = ExponentOf(rounded[i]);
-    const int32_t present = exponent < least ? kMaxExponent : exponent;
+    const int32_t present = exponent < lowest_kept ? kMaxExponent : exponent;
     lowest = present < lowest ? present : lowest;
     highest = exponent > highest ? exponent : highest;
-    zeros |= exponent < least ? 1 : 0;
-    rounded[i] = FloatOf(exponent < least ? 0 : BitsOf(rounded[i]));
+    zeros |= exponent < lowest_kept ? 1 : 0;
+    rounded[i] = FloatOf(exponent < lowest_kept ? 0 : BitsOf(rounded[i]));
   }
   return {lowest, highest, zeros != 0};
 }

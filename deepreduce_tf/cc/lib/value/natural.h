@@ -1,4 +1,5 @@
-// Powers of two (Horvath et al., "Natural compression for distributed deep learning", 2019).
+// Powers of two, drawn so that their mean is the value (Horvath et al., "Natural compression for distributed deep learning", 2019). The
+// code: a byte of parameters, the smallest exponent, then a level of sign and exponent for each value.
 #ifndef DEEPREDUCE_LIB_VALUE_NATURAL_H_
 #define DEEPREDUCE_LIB_VALUE_NATURAL_H_
 

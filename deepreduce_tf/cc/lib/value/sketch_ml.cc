@@ -16,7 +16,7 @@ constexpr int kLargestMean = 0x7f7f;
 constexpr int kMeanBits = 15;
 // A bucket costs about 15 bits, which fewer values than these would not repay.
 constexpr uint64_t kValuesOfBucket = 8;
-constexpr uint64_t kFewestBuckets = 4;
+constexpr uint64_t kMinBuckets = 4;
 
 // What comes before the values: the buckets, and which symbols there are. Symbol 0 is the zero where there is one, then each bucket has
 // two, positive and negative.
@@ -104,9 +104,9 @@ int RoundMean(double mean) {
 
 // The buckets of the magnitudes; those whose means round to the same are one.
 void MakeBuckets(int bits, MagnitudeCells* cells, Sketch* sketch) {
-  int most = 1 << bits;
-  while (static_cast<uint64_t>(most) > std::max(cells->count() / kValuesOfBucket, kFewestBuckets)) most /= 2;
-  cells->PlaceBuckets(most);
+  int buckets = 1 << bits;
+  while (static_cast<uint64_t>(buckets) > std::max(cells->count() / kValuesOfBucket, kMinBuckets)) buckets /= 2;
+  cells->AssignBuckets(buckets);
   double means[kMaxBuckets];
   uint32_t merged[kMaxBuckets];
   const int n = cells->MeansOfBuckets(means);

@@ -14,21 +14,21 @@
 namespace deepreduce {
 namespace {
 
-constexpr size_t kHeadersOffset = 1;  // byte at which the heads of the pieces begin
+constexpr size_t kHeadersOffset = 1;  // byte at which the headers of the pieces begin
 constexpr int kFitBits = 2;
 constexpr int kHeaderBits = kFitBits + 1;  // and the bits of a length
 
 // Where the parts of a code begin.
 struct Layout {
-  int width;  // bits of a place, and of the length of a piece
+  int width;  // bits of a position, and of the length of a piece
   size_t numbers;
-  size_t places;
+  size_t positions;
   size_t end;
 
   Layout(size_t values, size_t pieces, size_t numbers_of_pieces) : width(IndexWidth(static_cast<int64_t>(values))) {
     numbers = kHeadersOffset + (pieces * static_cast<size_t>(kHeaderBits + width) + 7) / 8;
-    places = numbers + sizeof(float) * numbers_of_pieces;
-    end = places + (values * static_cast<size_t>(width) + 7) / 8;
+    positions = numbers + sizeof(float) * numbers_of_pieces;
+    end = positions + (values * static_cast<size_t>(width) + 7) / 8;
   }
 };
 
@@ -40,12 +40,12 @@ Layout LayoutOf(size_t values, Span<const FittedPiece> pieces, int degree) {
 
 void WritePieces(Span<const FittedPiece> pieces, const Layout& layout, int degree, const float* curve, uint8_t* code) {
   code[0] = static_cast<uint8_t>(degree);
-  BitWriter heads(code + kHeadersOffset);
+  BitWriter headers(code + kHeadersOffset);
   for (const FittedPiece& piece : pieces) {
-    const uint64_t head = static_cast<uint64_t>(piece.fit) | static_cast<uint64_t>(piece.negative) << kFitBits;
-    heads.Put(head | static_cast<uint64_t>(piece.length - 1) << kHeaderBits, kHeaderBits + layout.width);
+    const uint64_t header = static_cast<uint64_t>(piece.fit) | static_cast<uint64_t>(piece.negative) << kFitBits;
+    headers.Put(header | static_cast<uint64_t>(piece.length - 1) << kHeaderBits, kHeaderBits + layout.width);
   }
-  heads.Finish();
+  headers.Finish();
   uint8_t* next = code + layout.numbers;
   for (const FittedPiece& piece : pieces) {
     const size_t bytes = sizeof(float) * piece.Numbers(degree);
@@ -54,17 +54,17 @@ void WritePieces(Span<const FittedPiece> pieces, const Layout& layout, int degre
   }
 }
 
-// What an encoder needs beside its input and output: 28 bytes a value.
+// What an encoder needs beside its input and output.
 struct EncoderMemory {
   DescendingOrder order;
   Buffer<float> curve, decoded;
-  Buffer<int32_t> places;
+  Buffer<int32_t> positions;
 
   bool Take(Span<const float> values) {
     curve = AllocateBuffer<float>(values.size);
     decoded = AllocateBuffer<float>(values.size);
-    places = AllocateBuffer<int32_t>(values.size);
-    return curve != nullptr && decoded != nullptr && places != nullptr && order.Sort(values);
+    positions = AllocateBuffer<int32_t>(values.size);
+    return curve != nullptr && decoded != nullptr && positions != nullptr && order.Sort(values);
   }
 };
 
@@ -78,31 +78,31 @@ class PieceReader {
         degree_(code[0]),
         width_(IndexWidth(static_cast<int64_t>(values))) {}
 
-  // Whether the code has the parts that its heads tell of.
+  // Whether the code has the parts that its headers tell of.
   Error Check(Layout* layout) const {
     if (degree_ < 1 || degree_ > kMaxDegree) return {"fit: unknown degree", 0};
     size_t pieces = 0, numbers = 0;
-    BitReader heads(code_, 8 * kHeadersOffset);
+    BitReader headers(code_, 8 * kHeadersOffset);
     for (Piece piece; piece.begin + piece.length < values_;) {
-      const int64_t at = heads.byte();
+      const int64_t at = headers.byte();
       const Piece before = piece;
-      piece = Next(before, &heads);
+      piece = Next(before, &headers);
       if (const char* wrong = Wrong(before, piece)) return {wrong, at};
       ++pieces;
       numbers += piece.Numbers(degree_);
     }
     *layout = Layout(values_, pieces, numbers);
-    const BitReader end(code_, 8 * uint64_t{layout->places} + values_ * static_cast<uint64_t>(width_));
+    const BitReader end(code_, 8 * uint64_t{layout->positions} + values_ * static_cast<uint64_t>(width_));
     if (Error error = end.Finish(); !error.ok()) return error;
-    return BitReader(code_.subspan(0, layout->numbers), heads.position()).Finish();
+    return BitReader(code_.subspan(0, layout->numbers), headers.position()).Finish();
   }
 
   // After Check. The curve, with its signs.
   Error Decode(const Layout& layout, float* curve) const {
     const uint8_t* next = code_.data + layout.numbers;
-    BitReader heads(code_, 8 * kHeadersOffset);
+    BitReader headers(code_, 8 * kHeadersOffset);
     for (Piece piece; piece.begin + piece.length < values_;) {
-      piece = Next(piece, &heads);
+      piece = Next(piece, &headers);
       const Span<float> points(curve + piece.begin, piece.length);
       if (!DecodePiece(piece, next, points)) return {"fit: numbers of a piece out of range", next - code_.data};
       if (piece.negative) {
@@ -114,14 +114,14 @@ class PieceReader {
   }
 
  private:
-  Piece Next(const Piece& before, BitReader* heads) const {
-    const uint64_t head = heads->Peek();
-    heads->Skip(static_cast<uint64_t>(kHeaderBits + width_));
+  Piece Next(const Piece& before, BitReader* headers) const {
+    const uint64_t header = headers->Peek();
+    headers->Skip(static_cast<uint64_t>(kHeaderBits + width_));
     Piece piece;
-    piece.fit = static_cast<Fit>(head & ((1 << kFitBits) - 1));
-    piece.negative = (head >> kFitBits & 1) != 0;
+    piece.fit = static_cast<Fit>(header & ((1 << kFitBits) - 1));
+    piece.negative = (header >> kFitBits & 1) != 0;
     piece.begin = before.begin + before.length;
-    piece.length = static_cast<size_t>(head >> kHeaderBits & ((uint64_t{1} << width_) - 1)) + 1;
+    piece.length = static_cast<size_t>(header >> kHeaderBits & ((uint64_t{1} << width_) - 1)) + 1;
     return piece;
   }
 
@@ -169,23 +169,23 @@ class PieceReader {
   const int width_;
 };
 
-// Puts the points of a curve where the values were. Each point has one place.
-Error ReadPlaces(Span<const uint8_t> code, const Layout& layout, const float* curve, Span<float> values) {
+// Puts the points of a curve where the values were. Each point has one position.
+Error ReadPositions(Span<const uint8_t> code, const Layout& layout, const float* curve, Span<float> values) {
   const Buffer<uint64_t> taken = AllocateZeros<uint64_t>((values.size + 63) / 64);
   if (taken == nullptr) return {"out of memory", 0};
-  int32_t places[kBlock];
+  int32_t positions[kBlock];
   for (size_t first = 0; first < values.size; first += kBlock) {
     const size_t n = std::min(kBlock, values.size - first);
-    const uint64_t bit = 8 * uint64_t{layout.places} + first * static_cast<uint64_t>(layout.width);
-    ReadFields(code, bit, layout.width, {places, n});
+    const uint64_t bit = 8 * uint64_t{layout.positions} + first * static_cast<uint64_t>(layout.width);
+    ReadFields(code, bit, layout.width, {positions, n});
     for (size_t i = 0; i < n; ++i) {
-      const size_t place = static_cast<size_t>(places[i]);
-      const uint64_t mask = uint64_t{1} << (place & 63);
-      if (place >= values.size || (taken[place >> 6] & mask) != 0) {
-        return {"fit: places are no permutation", static_cast<int64_t>((bit + i * static_cast<uint64_t>(layout.width)) / 8)};
+      const size_t position = static_cast<size_t>(positions[i]);
+      const uint64_t mask = uint64_t{1} << (position & 63);
+      if (position >= values.size || (taken[position >> 6] & mask) != 0) {
+        return {"fit: positions are no permutation", static_cast<int64_t>((bit + i * static_cast<uint64_t>(layout.width)) / 8)};
       }
-      taken[place >> 6] |= mask;
-      values[first + i] = curve[place];
+      taken[position >> 6] |= mask;
+      values[first + i] = curve[position];
     }
   }
   return {};
@@ -200,7 +200,7 @@ size_t EncodeCurve(const CurveOptions& options, Span<const float> values, Span<u
   const DescendingOrder& order = memory.order;
   for (size_t i = 0; i < n; ++i) {
     memory.curve[i] = order.Magnitude(i);
-    memory.places[order.Index(i)] = static_cast<int32_t>(i);
+    memory.positions[order.Index(i)] = static_cast<int32_t>(i);
   }
   CurveFitter fitter(options, {memory.curve.get(), n}, memory.decoded.get());
   fitter.AddSign(false, order.positive());
@@ -209,7 +209,7 @@ size_t EncodeCurve(const CurveOptions& options, Span<const float> values, Span<u
   const Layout layout = LayoutOf(n, fitter.pieces(), options.degree);
   if (layout.end >= code.size) return kNotShorter;
   WritePieces(fitter.pieces(), layout, options.degree, memory.curve.get(), code.data);
-  EncodeRawIndices(static_cast<int64_t>(n), {memory.places.get(), n}, code.data + layout.places);
+  EncodeRawIndices(static_cast<int64_t>(n), {memory.positions.get(), n}, code.data + layout.positions);
   for (const FittedPiece& piece : fitter.pieces()) {
     for (size_t i = piece.begin; i < piece.begin + piece.length; ++i) {
       decoded[order.Index(i)] = piece.negative ? -memory.decoded[i] : memory.decoded[i];
@@ -226,7 +226,7 @@ Error DecodeCurve(bool double_exponential, Span<const uint8_t> code, Span<float>
   const Buffer<float> curve = AllocateBuffer<float>(values.size);
   if (curve == nullptr) return {"out of memory", 0};
   if (Error error = reader.Decode(layout, curve.get()); !error.ok()) return error;
-  return ReadPlaces(code, layout, curve.get(), values);
+  return ReadPositions(code, layout, curve.get(), values);
 }
 
 }  // namespace deepreduce

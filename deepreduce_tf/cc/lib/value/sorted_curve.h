@@ -1,4 +1,6 @@
-// Values as a falling curve, and the place of each value on it: the codes of PolyFit and DoubleExpFit (docs/format/value_codes.md).
+// Values as a descending curve, and the position of each value on it: the codes of PolyFit and DoubleExpFit (docs/format/value_codes.md).
+// The code: a byte for the degree, header by header the pieces of the curve, their numbers as float32, then the positions, packed as raw
+// indices are.
 #ifndef DEEPREDUCE_LIB_VALUE_SORTED_CURVE_H_
 #define DEEPREDUCE_LIB_VALUE_SORTED_CURVE_H_
 
@@ -11,7 +13,7 @@
 
 namespace deepreduce {
 
-// As ValueCodec::encode and ValueCodec::decode.
+// As ValueCodec::encode and ValueCodec::decode. Beside input and output, an encoder takes 28 bytes a value and a decoder 4.
 size_t EncodeCurve(const CurveOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded);
 Error DecodeCurve(bool double_exponential, Span<const uint8_t> code, Span<float> values);
 

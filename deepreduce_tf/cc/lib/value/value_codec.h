@@ -1,4 +1,11 @@
 // Value codecs: the values of one segment to bytes and back. The bytes are defined in docs/format/value_codes.md.
+//
+// A code is empty where there are no values. Otherwise it is the coded form of its codec, where that is shorter and all values are finite,
+// or the raw form, float32 values; so it is never longer than 4 bytes a value. EncodeValues and DecodeValues hold that rule; a ValueCodec
+// is the coded form.
+//
+// All memory is the caller's, and none of it is kept. Where a codec needs memory of its own that is not to be had, its decoder gives an
+// error, and its encoder kNotShorter.
 #ifndef DEEPREDUCE_LIB_VALUE_VALUE_CODEC_H_
 #define DEEPREDUCE_LIB_VALUE_VALUE_CODEC_H_
 
@@ -32,18 +39,22 @@ struct ValueOptions {
 };
 
 struct ValueCodec {
-  // The coded form alone: all values are finite, there is at least one, code.size is the raw length (4 bytes a value).
-  // Returns a length below code.size, or kNotShorter. On success `decoded` holds what `decode` will give.
+  // Writes the coded form and returns its length, which is below code.size, and into `decoded` what `decode` will give, bit by bit;
+  // otherwise kNotShorter, and what was written has no meaning. There is at least one value, and all are finite. code.size is the raw
+  // length, 4 bytes a value, and kSlack bytes beyond it may be written too. `decoded` holds values.size values and does not overlap
+  // `values`.
   size_t (*encode)(const ValueOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded);
-  // Total: any bytes give either an error or exactly values.size finite values.
+
+  // Reads the coded form. Total: any bytes give either an error, or exactly values.size finite values. Of the options only `deflate` is
+  // looked at; a code tells the others itself. Reads nothing beyond `code`. After an error, `values` have no meaning.
   Error (*decode)(const ValueOptions& options, Span<const uint8_t> code, Span<float> values);
 };
 
-// Writes the raw or the coded form, whichever is shorter, and into `decoded` what receivers will see; returns the length.
-// `code` holds 4 * values.size + kSlack bytes. `decoded` may not overlap `values`.
+// Writes the code of some values and returns its length, and into `decoded` what receivers will see. `code` holds 4 * values.size + kSlack
+// bytes. `decoded` does not overlap `values`.
 size_t EncodeValues(const ValueCodec& codec, const ValueOptions& options, Span<const float> values, uint8_t* code, float* decoded);
 
-// Reads what EncodeValues wrote. Only the raw form may hold non-finite values.
+// Reads what EncodeValues wrote. Total, as ValueCodec::decode, but for values that are not finite: the raw form may hold them.
 Error DecodeValues(const ValueCodec& codec, const ValueOptions& options, Span<const uint8_t> code, Span<float> values);
 
 }  // namespace deepreduce
