@@ -233,23 +233,34 @@ def test_a_weight_that_differs_on_one_rank_is_named(monkeypatch):
     assert report.differing_weights(model) == [model.weights[-1].path]
 
 
-def train(*arguments, ranks=2):
-    """Runs the program and returns the lines that rank 0 printed, without the launcher's prefix."""
+# Several runs in one launch; TensorFlow's threads can be set only once.
+RUNS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import train
+for arguments in json.loads(sys.argv[2]):
+    sys.argv[1:] = arguments
+    train.main()
+    train.use_own_cores = lambda: None
+"""
+
+
+def launch(*command):
+    """Runs a program on two ranks and returns the lines that rank 0 printed, without the launcher's prefix."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
         "HOROVOD_STALL_CHECK_TIME_SECONDS": "5",
         "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "20",
     }
-    launcher = [sys.executable, "-m", "horovod.runner.launch", "-np", str(ranks), "--gloo"]
-    command = [*launcher, sys.executable, str(MODELS / "train.py"), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+    launcher = [sys.executable, "-m", "horovod.runner.launch", "-np", "2", "--gloo"]
+    done = subprocess.run([*launcher, sys.executable, *command], env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     return [line.removeprefix("[0]<stdout>:") for line in done.stdout.splitlines()]
 
 
 @pytest.mark.timeout(300)
 def test_two_ranks_train_with_compressed_gradients(fashion_mnist, tmp_path):
-    lines = train("--steps", "3", "--batch-size", "8", "--json", str(tmp_path / "last.json"))
+    lines = launch(str(MODELS / "train.py"), "--steps", "3", "--batch-size", "8", "--json", str(tmp_path / "last.json"))
     metrics = json.loads(lines[-1])
     assert list(metrics) == JSON_KEYS
     assert (tmp_path / "last.json").read_text() == lines[-1] + "\n"
@@ -264,23 +275,18 @@ def test_two_ranks_train_with_compressed_gradients(fashion_mnist, tmp_path):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("compression", "bytes_per_value"), [("none", 4), ("fp16", 2)])
-def test_two_ranks_train_with_horovods_own_compressions(fashion_mnist, tmp_path, compression, bytes_per_value):
-    model = tmp_path / "model.keras"
-    lines = train("--compression", compression, "--steps", "3", "--batch-size", "8", "--save", str(model))
-    metrics = json.loads(lines[-1])
-    assert list(metrics) == JSON_KEYS
-    known = {"relative_volume": bytes_per_value / 4, "bytes_per_step": bytes_per_value * TRAINABLE_ELEMENTS}
-    assert {key: value for key, value in metrics.items() if value is not None and key != "accuracy"} == known
-    assert 0 < metrics["accuracy"] <= 1
-    assert model.exists()
-
-
-@pytest.mark.timeout(300)
-def test_a_preset_trains_and_gradients_of_the_next_batch_are_saved(fashion_mnist, tmp_path):
+def test_two_ranks_train_with_a_preset_whose_gradients_are_saved_and_with_horovods_own_compressions(fashion_mnist, tmp_path):
+    (tmp_path / "runs.py").write_text(RUNS)
     file = tmp_path / "gradients"  # NumPy would add an ending
-    lines = train("--model", "mlp", "--preset", "bf-p1", "--steps", "2", "--batch-size", "8", "--save-gradients", str(file))
-    assert any("MLP on Fashion-MNIST" in line for line in lines) and any("policy='p1'" in line for line in lines)
+    dense = {"none": 4, "fp16": 2}
+    short = ["--steps", "3", "--batch-size", "8"]
+    runs = [[*short, "--model", "mlp", "--preset", "bf-p1", "--save-gradients", str(file)]]
+    runs += [[*short, "--compression", name, "--save", str(tmp_path / f"{name}.keras")] for name in dense]
+    lines = launch(str(tmp_path / "runs.py"), str(MODELS), json.dumps(runs))
+    last, *last_of_dense = [number for number, line in enumerate(lines) if line.startswith("{")]
+
+    preset = lines[:last]
+    assert any("MLP on Fashion-MNIST" in line for line in preset) and any("policy='p1'" in line for line in preset)
     gradients = dict(np.load(file))
     names = [f"{layer}/{kind}" for layer in ("dense", "dense_1", "dense_2") for kind in ("kernel", "bias")]
     shapes = [tuple(v.shape) for v in mlp().trainable_weights]
@@ -288,11 +294,21 @@ def test_a_preset_trains_and_gradients_of_the_next_batch_are_saved(fashion_mnist
     for gradient in gradients.values():
         assert gradient.dtype == np.float32 and np.isfinite(gradient).all() and np.abs(gradient).max() > 0
 
+    for (name, bytes_per_value), number in zip(dense.items(), last_of_dense, strict=True):
+        metrics = json.loads(lines[number])
+        assert list(metrics) == JSON_KEYS
+        known = {"relative_volume": bytes_per_value / 4, "bytes_per_step": bytes_per_value * TRAINABLE_ELEMENTS}
+        assert {key: value for key, value in metrics.items() if value is not None and key != "accuracy"} == known
+        assert 0 < metrics["accuracy"] <= 1
+        assert (tmp_path / f"{name}.keras").exists()
+
 
 @pytest.mark.parametrize(("path", "message"), [("missing/file", "the folder of .*file does not exist"), (".", "must be a file that")])
-def test_gradients_that_cannot_be_written_are_refused_before_training(path, message, tmp_path):
-    command = [sys.executable, str(MODELS / "train.py"), "--save-gradients", str(tmp_path / path)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert re.search(message, done.stderr.splitlines()[-1])
+def test_gradients_that_cannot_be_written_are_refused_before_training(path, message, tmp_path, monkeypatch, capsys):
+    import train
+
+    monkeypatch.setattr(sys, "argv", ["train.py", "--save-gradients", str(tmp_path / path)])
+    with pytest.raises(SystemExit) as stopped:
+        train.main()
+    assert stopped.value.code == 2
+    assert re.search(message, capsys.readouterr().err.splitlines()[-1])
