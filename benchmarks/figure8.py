@@ -17,9 +17,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import rich.console
 import rich.table
-from stages import bucket_of
 
 from deepreduce_tf import Adaptive, DeepReduce, SketchML, TopK
+from deepreduce_tf.compressor import bucket_of
 from deepreduce_tf.gradient_files import load_gradients
 from deepreduce_tf.inspection import PairFigures, Sample, join, measure_index, measure_value
 from deepreduce_tf.inspection_report import check_picture, save_picture

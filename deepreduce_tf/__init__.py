@@ -45,6 +45,7 @@ from deepreduce_tf.value_codecs import (
     ThreeLC,
     ValueCodec,
 )
+from deepreduce_tf.version import __version__
 
 __all__ = [
     "QSGD",
@@ -80,6 +81,7 @@ __all__ = [
     "Threshold",
     "TopK",
     "ValueCodec",
+    "__version__",
     "register_stage",
 ]
 

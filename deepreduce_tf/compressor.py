@@ -60,7 +60,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         min_size: int = 1024,
         bucket_bytes: int = 2**25,
         seed: int = 0,
-    ):
+    ) -> None:
         super().__init__()
         self.sparsifier = resolve_stage("sparsifier", sparsifier, Sparsifier)
         self.index = resolve_stage("index", index, IndexCodec)
@@ -166,20 +166,9 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         # Stochastic rounding must not be the same on every rank, or its errors would not average out.
         noise = seed + (bucket.rank + 1) * 2**32 + bucket.number * 2**48
         value_code, sent = value.encode(values, noise, bucket.step)
-        frame = ops.frame_pack(
-            index_code.values,
-            index_code.row_splits,
-            value_code.values,
-            value_code.row_splits,
-            indices.row_lengths(),
-            layout.sizes,
-            layout.widths,
-            seed,
-            bucket.step,
-            fingerprint,
-            index_codec=index.codec_id,
-            value_codec=value.codec_id,
-        )
+        codes = (index_code.values, index_code.row_splits, value_code.values, value_code.row_splits)
+        known = (indices.row_lengths(), layout.sizes, layout.widths, seed, bucket.step, fingerprint)
+        frame = ops.frame_pack(*codes, *known, index_codec=index.codec_id, value_codec=value.codec_id)
 
         def commit() -> list[tf.Operation]:
             return [ops.residual_commit(handles, indices.values, sent.values, indices.row_splits, layout.sizes)] if residuals else []
@@ -246,17 +235,7 @@ def bucket_of(
     number: int = 0,
     ranks: tf.Tensor | int = 1,
 ) -> Bucket:
-    """A bucket of gradients, to encode and decode without an exchange.
-
-    Args:
-        gradients: float32 tensors, or `tf.IndexedSlices`.
-        residuals: none, or one for each gradient.
-        labels: none, or one for each gradient.
-        step: how often these gradients were exchanged before.
-        rank: of the sender.
-        number: of the bucket among those of an exchange.
-        ranks: how many payloads `decode` will get.
-    """
+    """A bucket to encode and decode without an exchange, as `Bucket` describes it. Residuals and labels: one for each gradient, or none."""
     dense = [g if isinstance(g, tf.IndexedSlices) else tf.convert_to_tensor(g, tf.float32) for g in gradients]
     return Bucket(
         gradients=dense,

@@ -19,7 +19,7 @@ class Slot:
         shape: the shape of that form, as far as it is known.
     """
 
-    def __init__(self, residual: tf.Variable | None, shape: tf.TensorShape | None = None):
+    def __init__(self, residual: tf.Variable | None, shape: tf.TensorShape | None = None) -> None:
         self.residual = residual
         self.shape = shape
 
@@ -38,7 +38,7 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         enabled: without it there are counters only.
     """
 
-    def __init__(self, enabled: bool = True):
+    def __init__(self, enabled: bool = True) -> None:
         super().__init__()
         self.enabled = enabled
         self._registry = _Registry()

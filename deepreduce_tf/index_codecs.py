@@ -192,7 +192,7 @@ class BloomFilter(_OpIndexCodec):
     lossless = False
     policies = ("naive", "p0", "p1", "p2", "leftmost", "middle", "rightmost")
 
-    def __init__(self, fpr: float = 0.001, policy: str = "p2"):
+    def __init__(self, fpr: float = 0.001, policy: str = "p2") -> None:
         if not isinstance(fpr, numbers.Real) or isinstance(fpr, bool) or not 1e-9 <= fpr <= 0.999:
             raise ValueError(f"`fpr` must be a number in [1e-9, 0.999]. Received: fpr={fpr!r}")
         self.fpr = float(fpr)

@@ -141,7 +141,7 @@ class TopK(Sparsifier):
 
     warmup_ratio = 0.25
 
-    def __init__(self, ratio: float | tf.Variable | Schedule = 0.1, warmup_steps: int = 0):
+    def __init__(self, ratio: float | tf.Variable | Schedule = 0.1, warmup_steps: int = 0) -> None:
         self.ratio = _check_ratio(ratio)
         self.warmup_steps = check_integer("warmup_steps", warmup_steps, 0, 2**31 - 1)
 
@@ -170,7 +170,7 @@ class RandomK(Sparsifier):
 
     seeded = True
 
-    def __init__(self, ratio: float | tf.Variable | Schedule = 0.1):
+    def __init__(self, ratio: float | tf.Variable | Schedule = 0.1) -> None:
         self.ratio = _check_ratio(ratio)
 
     def select(self, gradients: Sequence[tf.Tensor], residuals: Sequence[tf.Variable], seed: tf.Tensor, step: tf.Tensor) -> Selection:
@@ -185,7 +185,7 @@ class Threshold(Sparsifier):
         threshold: positive, in the unit of the gradients.
     """
 
-    def __init__(self, threshold: float = 1e-3):
+    def __init__(self, threshold: float = 1e-3) -> None:
         if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 < threshold <= float(tf.float32.max):
             raise ValueError(f"`threshold` must be a positive number that float32 can hold. Received: threshold={threshold!r}")
         self.threshold = float(threshold)
@@ -200,7 +200,7 @@ class Threshold(Sparsifier):
 class Nonzero(Sparsifier):
     """Keeps all elements that are not zero: for gradients that are sparse by themselves (embeddings, recommenders)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         pass
 
     def select(self, gradients: Sequence[tf.Tensor], residuals: Sequence[tf.Variable], seed: tf.Tensor, step: tf.Tensor) -> Selection:

@@ -114,7 +114,7 @@ class QSGD(_RandomRounding):
 
     codec_id = 4
 
-    def __init__(self, bits: int = 8, norm: str = "max"):
+    def __init__(self, bits: int = 8, norm: str = "max") -> None:
         self.bits = check_integer("bits", bits, 2, 8)
         if norm not in ("max", "l2"):
             raise ValueError(f"`norm` must be 'max' or 'l2'. Received: norm={norm!r}")
@@ -133,7 +133,7 @@ class LogQuantizer(_OpValueCodec):
 
     codec_id = 5
 
-    def __init__(self, bits: int = 8):
+    def __init__(self, bits: int = 8) -> None:
         self.bits = check_integer("bits", bits, 2, 8)
 
 
@@ -153,7 +153,7 @@ class Deflate(_OpValueCodec):
 
     codec_id = 6
 
-    def __init__(self, value: ValueCodec | str = "float32", level: int = 6, shuffle: bool = True):
+    def __init__(self, value: ValueCodec | str = "float32", level: int = 6, shuffle: bool = True) -> None:
         self.value = resolve_stage("value", value, ValueCodec)
         if isinstance(self.value, Deflate):
             raise ValueError(f"`value` must be a codec other than Deflate, which would gain nothing. Received: value={value!r}")
@@ -202,7 +202,7 @@ class PolyFit(_OpValueCodec):
 
     codec_id = 7
 
-    def __init__(self, degree: int = 5, pieces: int | None = None):
+    def __init__(self, degree: int = 5, pieces: int | None = None) -> None:
         self.degree = check_integer("degree", degree, 1, 15)
         self.pieces = None if pieces is None else check_integer("pieces", pieces, 1, 64)
 
@@ -242,7 +242,7 @@ class SketchML(_OpValueCodec):
 
     codec_id = 9
 
-    def __init__(self, bits: int = 4):
+    def __init__(self, bits: int = 4) -> None:
         self.bits = check_integer("bits", bits, 2, 8)
 
 
@@ -291,7 +291,7 @@ class ThreeLC(_OpValueCodec):
 
     codec_id = 12
 
-    def __init__(self, multiplier: float = 1.0):
+    def __init__(self, multiplier: float = 1.0) -> None:
         number = isinstance(multiplier, numbers.Real) and not isinstance(multiplier, bool)
         if not number or not 1 <= np.float32(multiplier) < 2:
             raise ValueError(f"`multiplier` must be a number in [1, 2). Received: multiplier={multiplier!r}")

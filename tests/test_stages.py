@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -10,6 +11,7 @@ import stages
 import tensorflow as tf
 from stages import EveryNth, HalfPrecision, LowerHalf, WholeIndices, bucket_of, built_in, residuals_of
 
+import deepreduce_tf
 from deepreduce_tf import (
     QSGD,
     BFloat16,
@@ -605,3 +607,11 @@ def test_a_checkpoint_is_refused_by_a_job_that_exchanges_in_another_order(tmp_pa
     tf.train.Checkpoint(compression=other).read(path)
     with pytest.raises(ValueError, match=r"exchange 0 had 1 gradients of other shapes\. Received: 2 gradients"):
         exchanged(other.error_feedback, [base, top])
+
+
+# The package
+
+
+def test_the_version_is_that_of_the_project():
+    project = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    assert f'version = "{deepreduce_tf.__version__}"' in project.splitlines()
