@@ -6,6 +6,7 @@ import copy
 import warnings
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -78,7 +79,8 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         # A SavedModel of a training step must reach every variable that the step reads.
         self._stage_variables = [variable for stage in (self.sparsifier, self.index, self.value) for variable in variables_of(stage)]
         self._metrics = Metrics()
-        self._layouts = weakref.WeakKeyDictionary()  # by bucket: `decode` uses what `encode` made
+        # By bucket and graph, so that `decode` uses what `encode` made.
+        self._layouts: weakref.WeakKeyDictionary[Bucket, dict[object, tuple[BucketLayout, tf.Tensor]]] = weakref.WeakKeyDictionary()
 
     def get_config(self) -> dict[str, object]:
         """The arguments that make an equal compressor, as values that JSON can hold."""
@@ -93,12 +95,12 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, object]) -> DeepReduce:
+    def from_config(cls, config: dict[str, Any]) -> DeepReduce:
         """The compressor that `get_config` describes, with residuals of its own."""
         return cls(**config)
 
     @classmethod
-    def preset(cls, name: str, **arguments: object) -> DeepReduce:
+    def preset(cls, name: str, **arguments: Any) -> DeepReduce:
         """A configuration by the name of its method in the literature: docs/presets.md.
 
         Args:
@@ -152,7 +154,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
         handles = [residual.handle for residual in residuals]
         with tf.control_dependencies(initialize(residuals)):
             if layout.rows:
-                selection = select_rows(*bucket.gradients, layout.widths[0])
+                selection = select_rows(bucket.gradients[0], layout.widths[0])
             else:
                 selection = self.sparsifier.select(bucket.gradients, residuals, seed, bucket.step)
         # Without a residual nothing returns what a contraction cuts off.
@@ -188,7 +190,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             indices, values, splits = decode_frames(payloads, bucket.ranks, layout, fingerprint, index, self.value)
         if not layout.rows:
             return layout.reshape(ops.scatter_sum(indices, values, splits, layout.sizes, scale, N=segments))
-        return [merge_rows(indices, values * scale, *bucket.gradients)]
+        return [merge_rows(indices, values * scale, bucket.gradients[0])]
 
     def record(self, encoded: Sequence[Encoded], metrics: ExchangeMetrics) -> list[tf.Operation]:
         return [self._metrics.add([each.stats for each in encoded], vars(metrics))]
@@ -221,8 +223,7 @@ class DeepReduce(tf.__internal__.tracking.AutoTrackable, GatherCompressor):
             stages = [agreement(stage) for stage in (self.sparsifier, self.index, self.value)]
             configuration = [*stages, self.error_feedback.enabled, self.min_size, self.bucket_bytes, self.seed]
             gradients = [[str(gradient.shape), label] for gradient, label in zip(bucket.gradients, bucket.labels, strict=True)]
-            number = fingerprint_of(configuration, [bucket.number, gradients])
-            layouts[graph] = layout_of(bucket.gradients), tf.constant(number, tf.int64)
+            layouts[graph] = layout_of(bucket.gradients), tf.constant(fingerprint_of(configuration, [bucket.number, gradients]), tf.int64)
         return layouts[graph]
 
 

@@ -17,11 +17,13 @@ class Slot:
     Attributes:
         residual: float32 variable shaped like the gradient's dense form, or None.
         shape: the shape of that form, as far as it is known.
+        name: of the residual in checkpoints.
     """
 
     def __init__(self, residual: tf.Variable | None, shape: tf.TensorShape | None = None) -> None:
         self.residual = residual
         self.shape = shape
+        self.name = ""
 
 
 class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
@@ -61,10 +63,9 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
             if variable is not None and not isinstance(variable, str):
                 weakref.finalize(variable, _forget, weakref.ref(self), key)
         if slot.residual is None and wanted and self.enabled and variable is not None and shape.is_fully_defined():
-            name = self._registry.next_name("residual", "x".join(map(str, shape)) or "scalar")
-            slot.residual = make_variable(name, shape, tf.float32)
-            slot.name = name
-            setattr(self, name, slot.residual)
+            slot.name = self._registry.next_name("residual", "x".join(map(str, shape)) or "scalar")
+            slot.residual = make_variable(slot.name, shape, tf.float32)
+            setattr(self, slot.name, slot.residual)
         return slot
 
     def step(self, slots: Sequence[Slot]) -> tf.Variable:
@@ -132,10 +133,12 @@ def _identity(variable: object, shape: tf.TensorShape) -> object:
     return id(variable)
 
 
-def _forget(owner: weakref.ref, key: object) -> None:
+def _forget(owner: weakref.ref[ErrorFeedback], key: object) -> None:
     """Frees the residual of a variable that is gone, and the counters of exchanges it took part in."""
     feedback = owner()
-    slot = feedback._registry.slots.pop(key, None) if feedback is not None else None
+    if feedback is None:
+        return
+    slot = feedback._registry.slots.pop(key, None)
     if slot is None:
         return
     if slot.residual is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import numbers
 
 import tensorflow as tf
 
 from deepreduce_tf import ops
 from deepreduce_tf.codec import Codec, OpCodec
 from deepreduce_tf.segments import Segments, ragged
-from deepreduce_tf.stage import check_integer, register_stage
+from deepreduce_tf.stage import check_integer, is_number, register_stage
 
 
 class IndexCodec(Codec):
@@ -193,7 +192,7 @@ class BloomFilter(_OpIndexCodec):
     policies = ("naive", "p0", "p1", "p2", "leftmost", "middle", "rightmost")
 
     def __init__(self, fpr: float = 0.001, policy: str = "p2") -> None:
-        if not isinstance(fpr, numbers.Real) or isinstance(fpr, bool) or not 1e-9 <= fpr <= 0.999:
+        if not is_number(fpr) or not 1e-9 <= fpr <= 0.999:
             raise ValueError(f"`fpr` must be a number in [1e-9, 0.999]. Received: fpr={fpr!r}")
         self.fpr = float(fpr)
         if policy not in self.policies:

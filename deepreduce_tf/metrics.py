@@ -20,7 +20,7 @@ class Metrics(tf.__internal__.tracking.AutoTrackable):
 
     def __init__(self) -> None:
         super().__init__()
-        self._totals = {}
+        self._totals: dict[str, tf.Variable] = {}
 
     def add(self, frames: Sequence[Mapping[str, tf.Tensor]], exchange: Mapping[str, tf.Tensor]) -> tf.Operation:
         """Counts an exchange.

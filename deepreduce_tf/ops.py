@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import tensorflow as tf
 
@@ -44,7 +45,7 @@ def _check_cpu_level() -> None:
 def _load_zlib_ng() -> None:
     """Makes zlib-ng's C functions visible to the op library; without the package only Deflate is missing, and says so when it is used."""
     try:
-        from zlib_ng import zlib_ng
+        from zlib_ng import zlib_ng  # an optional package
     except ImportError:
         return
     ctypes.CDLL(zlib_ng.__file__, mode=ctypes.RTLD_GLOBAL)
@@ -65,7 +66,7 @@ scatter_sum = _library.deep_reduce_scatter_sum
 inflate = _library.deep_reduce_inflate
 
 
-def codec(name: str) -> tuple[Callable[..., object], Callable[..., object]]:
+def codec(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The encode and decode ops of a codec, by its name: `EliasFano` or `elias_fano`."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     return getattr(_library, f"{_PREFIX}{snake}_encode"), getattr(_library, f"{_PREFIX}{snake}_decode")

@@ -28,7 +28,7 @@ def decode_frames(
         indices int32[total], values float32[total values], and splits int64[ranks * segments + 1] of the indices.
     """
 
-    def add_rank(rank, all_indices, all_values, all_counts):
+    def add_rank(rank: tf.Tensor, all_indices: tf.Tensor, all_values: tf.Tensor, all_counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
         frame = ops.frame_unpack(
             payloads, layout.sizes, fingerprint, layout.widths, rank, index_codec=index.codec_id, value_codec=value.codec_id
         )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from deepreduce_tf import ops
 from deepreduce_tf.segments import ragged
-from deepreduce_tf.stage import Stage, check_integer, is_variable, register_stage
+from deepreduce_tf.stage import Stage, check_integer, is_number, is_variable, register_stage
 
 Schedule = Callable[[tf.Tensor], tf.Tensor]
 _SMALLEST = 2.0**-149  # positive float32
@@ -97,9 +96,9 @@ def _handles(residuals: Sequence[tf.Variable]) -> list[tf.Tensor]:
     return [residual.handle for residual in residuals]
 
 
-def _check_ratio(ratio: object) -> object:
-    if isinstance(ratio, numbers.Real) and not isinstance(ratio, bool):
-        if not 0 < ratio <= 1:
+def _check_ratio(ratio: Any) -> Any:
+    if is_number(ratio):
+        if not 0 < float(ratio) <= 1:
             raise ValueError(f"`ratio` must be in (0, 1]. Received: ratio={ratio!r}")
         return float(ratio)
     scalar_variable = is_variable(ratio) and tuple(ratio.shape) == () and tf.as_dtype(ratio.dtype).is_floating
@@ -112,9 +111,9 @@ def _check_ratio(ratio: object) -> object:
     return ratio
 
 
-def _ratio_at(ratio: object, step: tf.Tensor) -> tf.Tensor:
+def _ratio_at(ratio: Any, step: tf.Tensor) -> tf.Tensor:
     """A ratio as a float64 scalar; variables and schedules are read in the graph, so that no change retraces."""
-    if isinstance(ratio, numbers.Real):
+    if is_number(ratio):
         return tf.constant(ratio, tf.float64)
     if isinstance(ratio, tf.Variable):
         return tf.cast(ratio.read_value(), tf.float64)
@@ -186,7 +185,7 @@ class Threshold(Sparsifier):
     """
 
     def __init__(self, threshold: float = 1e-3) -> None:
-        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not 0 < threshold <= float(tf.float32.max):
+        if not is_number(threshold) or not 0 < threshold <= float(tf.float32.max):
             raise ValueError(f"`threshold` must be a positive number that float32 can hold. Received: threshold={threshold!r}")
         self.threshold = float(threshold)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import numbers
 import re
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 _registry: dict[str, type[Stage]] = {}
+_arguments: dict[object, tuple[str, ...]] = {}
 
 
-def register_stage(stage_class: type[Stage]) -> type[Stage]:
+def register_stage(stage_class: type[AnyStage]) -> type[AnyStage]:
     """Class decorator: lets a stage be named by a string, and be restored from a configuration."""
     key = _key(stage_class.__name__)
     held = _registry.get(key)
@@ -28,10 +29,11 @@ def _key(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-@functools.cache  # eager calls of codecs ask on every call, and reading a signature takes longer than coding
 def arguments_of(stage_class: type[Stage]) -> tuple[str, ...]:
-    """The names of a stage's arguments."""
-    return tuple(inspect.signature(stage_class).parameters)
+    """The names of a stage's arguments. Eager calls of codecs ask on every call, and reading a signature takes longer than coding."""
+    if stage_class not in _arguments:
+        _arguments[stage_class] = tuple(inspect.signature(stage_class).parameters)
+    return _arguments[stage_class]
 
 
 class Stage:
@@ -42,7 +44,7 @@ class Stage:
         return {name: _serialize(getattr(self, name)) for name in arguments_of(type(self))}
 
     @classmethod
-    def from_config(cls, config: dict[str, object]) -> Stage:
+    def from_config(cls: type[AnyStage], config: dict[str, Any]) -> AnyStage:
         """The stage that `get_config` describes."""
         if not isinstance(config, dict) or not set(config) <= set(arguments_of(cls)):
             raise ValueError(
@@ -58,7 +60,8 @@ class Stage:
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.get_config() == other.get_config()
 
-    __hash__ = None
+
+AnyStage = TypeVar("AnyStage", bound=Stage)
 
 
 def serialize(stage: Stage) -> dict[str, object]:
@@ -90,12 +93,12 @@ def is_variable(value: object) -> bool:
     return isinstance(value, tf.Variable) or (hasattr(value, "value") and hasattr(value, "assign"))
 
 
-def registered_stages(kind: type[Stage]) -> list[type[Stage]]:
+def registered_stages(kind: type[AnyStage]) -> list[type[AnyStage]]:
     """All stages of a kind that a name can resolve to, an application's too, by name."""
     return sorted((stage for stage in _registry.values() if issubclass(stage, kind)), key=lambda stage: stage.__name__.lower())
 
 
-def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
+def resolve_stage(argument: str, value: object, kind: type[AnyStage]) -> AnyStage:
     """A stage from a stage, a name or what `serialize` returned.
 
     Args:
@@ -112,7 +115,7 @@ def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     return resolve_class(argument, name, kind, received=value).from_config(config)
 
 
-def resolve_class(argument: str, name: object, kind: type[Stage], received: object = None) -> type[Stage]:
+def resolve_class(argument: str, name: object, kind: type[AnyStage], received: object = None) -> type[AnyStage]:
     """The registered stage of a name; errors as of `resolve_stage`, about `received` or the name."""
     stage_class = _registry.get(_key(name)) if isinstance(name, str) else None
     if stage_class is None or not issubclass(stage_class, kind):
@@ -122,7 +125,7 @@ def resolve_class(argument: str, name: object, kind: type[Stage], received: obje
     return stage_class
 
 
-def _serialize(value: object) -> object:
+def _serialize(value: Any) -> object:
     if isinstance(value, Stage):
         return serialize(value)
     if hasattr(value, "get_config"):  # a learning-rate schedule of Keras 2 or 3
@@ -143,12 +146,17 @@ def _deserialize(value: object) -> object:
     return resolve_stage("class_name", value, Stage)
 
 
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number, of Python or NumPy; True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def check_integer(name: str, value: object, minimum: int, maximum: int) -> int:
     """`value`, if it is an integer in [minimum, maximum].
 
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not minimum <= value <= maximum:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not minimum <= int(value) <= maximum:
         raise ValueError(f"`{name}` must be an integer in [{minimum}, {maximum}]. Received: {name}={value!r}")
     return int(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 
 import numpy as np
 import tensorflow as tf
@@ -11,7 +10,7 @@ import tensorflow as tf
 from deepreduce_tf import ops
 from deepreduce_tf.codec import APPLICATION_CODEC, Codec, OpCodec, contraction_of
 from deepreduce_tf.segments import ragged
-from deepreduce_tf.stage import check_integer, register_stage, resolve_stage
+from deepreduce_tf.stage import check_integer, is_number, register_stage, resolve_stage
 
 
 class ValueCodec(Codec):
@@ -292,7 +291,6 @@ class ThreeLC(_OpValueCodec):
     codec_id = 12
 
     def __init__(self, multiplier: float = 1.0) -> None:
-        number = isinstance(multiplier, numbers.Real) and not isinstance(multiplier, bool)
-        if not number or not 1 <= np.float32(multiplier) < 2:
+        if not is_number(multiplier) or not 1 <= np.float32(multiplier) < 2:
             raise ValueError(f"`multiplier` must be a number in [1, 2). Received: multiplier={multiplier!r}")
         self.multiplier = float(multiplier) if multiplier >= 1 else 1.0  # float32 rounds up what is a little less

@@ -12,8 +12,9 @@ _NAME = "deepreduce-tf"
 def _read_version() -> str:
     pyproject = Path(__file__).resolve().parent.parent / "pyproject.toml"
     text = pyproject.read_text() if pyproject.is_file() else ""
-    if re.search(rf'^name = "{_NAME}"$', text, re.MULTILINE):
-        return re.search(r'^version = "([^"]+)"$', text, re.MULTILINE)[1]
+    version = re.search(r'^version = "([^"]+)"$', text, re.MULTILINE)
+    if version and f'name = "{_NAME}"' in text:
+        return version[1]
     return importlib.metadata.version(_NAME)
 
 
