@@ -32,7 +32,8 @@ def _key(name: str) -> str:
 
 
 @functools.cache  # eager calls of codecs ask on every call, and reading a signature takes longer than coding
-def _arguments(stage_class: type[Stage]) -> tuple[str, ...]:
+def arguments_of(stage_class: type[Stage]) -> tuple[str, ...]:
+    """The names of a stage's arguments."""
     return tuple(inspect.signature(stage_class).parameters)
 
 
@@ -41,19 +42,19 @@ class Stage:
 
     def get_config(self) -> dict[str, object]:
         """The keyword arguments that make an equal stage, as values that JSON can hold."""
-        return {name: _serialize(getattr(self, name)) for name in _arguments(type(self))}
+        return {name: _serialize(getattr(self, name)) for name in arguments_of(type(self))}
 
     @classmethod
     def from_config(cls, config: dict[str, object]) -> Stage:
         """The stage that `get_config` describes."""
-        if not isinstance(config, dict) or not set(config) <= set(_arguments(cls)):
+        if not isinstance(config, dict) or not set(config) <= set(arguments_of(cls)):
             raise ValueError(
-                f"`config` must hold arguments of {cls.__name__}: {', '.join(_arguments(cls)) or 'none'}. Received: config={config!r}"
+                f"`config` must hold arguments of {cls.__name__}: {', '.join(arguments_of(cls)) or 'none'}. Received: config={config!r}"
             )
         return cls(**{name: _deserialize(value) for name, value in config.items()})
 
     def __repr__(self) -> str:
-        arguments = {name: getattr(self, name) for name in _arguments(type(self))}
+        arguments = {name: getattr(self, name) for name in arguments_of(type(self))}
         shown = (f"{name}={value if isinstance(value, Stage) else _serialize(value)!r}" for name, value in arguments.items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -70,7 +71,7 @@ def serialize(stage: Stage) -> dict[str, object]:
 
 def agreement(stage: Stage) -> dict[str, object]:
     """What all ranks must share of a stage: its configuration, without the values that variables happen to have."""
-    arguments = {name: getattr(stage, name) for name in _arguments(type(stage))}
+    arguments = {name: getattr(stage, name) for name in arguments_of(type(stage))}
     return {"class_name": type(stage).__name__, "config": {name: _agreed(value) for name, value in arguments.items()}}
 
 
@@ -78,21 +79,6 @@ def _agreed(value: object) -> object:
     if isinstance(value, Stage):
         return agreement(value)
     return "variable" if is_variable(value) else _serialize(value)
-
-
-def contraction_of(codec: Stage) -> Stage:
-    """The index or value codec that encodes with error feedback. Receivers decode by the codec itself, so both must write the same code.
-
-    Raises:
-        ValueError: if there is none, or it is of another class.
-    """
-    contraction = codec.contraction()
-    if type(contraction) is not type(codec):
-        raise ValueError(
-            f"`contraction()` must return a {type(codec).__name__}, whose `decode` receivers call. Received: {contraction!r}. Return a "
-            "copy that encodes otherwise, or raise a ValueError that says how to configure the codec."
-        )
-    return contraction
 
 
 def variables_of(stage: Stage) -> list[tf.Variable]:
@@ -160,12 +146,12 @@ def _deserialize(value: object) -> object:
     return resolve_stage("class_name", value, Stage)
 
 
-def check_integer(name: str, value: object, least: int, most: int) -> int:
-    """`value`, if it is an integer in [least, most].
+def check_integer(name: str, value: object, minimum: int, maximum: int) -> int:
+    """`value`, if it is an integer in [minimum, maximum].
 
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= value <= most:
-        raise ValueError(f"`{name}` must be an integer in [{least}, {most}]. Received: {name}={value!r}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not minimum <= value <= maximum:
+        raise ValueError(f"`{name}` must be an integer in [{minimum}, {maximum}]. Received: {name}={value!r}")
     return int(value)

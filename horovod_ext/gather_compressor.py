@@ -12,7 +12,7 @@ import tensorflow as tf
 from horovod.tensorflow.compression import Compressor
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)  # a key for what a compressor knows of a bucket
 class Bucket:
     """The gradients that one gather carries.
 

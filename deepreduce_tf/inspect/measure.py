@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from deepreduce_tf.index_codecs import IndexCodec
 from deepreduce_tf.inspect.settings import CodecError, label
+from deepreduce_tf.segments import Segments, ragged
 from deepreduce_tf.sparsifiers import Sparsifier
 from deepreduce_tf.value_codecs import ValueCodec
 
@@ -45,7 +46,7 @@ class Sample:
         self.zero = tf.zeros([], tf.int64)  # seed and step
         self.starts = np.cumsum(self.sizes) - self.sizes
         selection, self.select_seconds = timed(lambda: sparsifier.select(tensors, [], self.zero, self.zero))
-        self.indices, self.values, self.splits = selection
+        self.indices, self.values, self.splits = selection.indices.values, selection.values.values, selection.indices.row_splits
         self.positions = self.positions_of(self.indices, self.splits)
         self.kept = len(self.positions)
         self.bound_bits = sum(map(_log2_binomial, self.sizes.numpy().tolist(), np.diff(self.splits).tolist()))
@@ -128,14 +129,10 @@ def measure_index(codec: IndexCodec, sample: Sample) -> IndexMetrics:
     Raises:
         CodecError: for a codec whose decoded support is not the one it promised.
     """
-    scalars = (sample.zero, sample.zero)
-    (code, code_splits, indices, splits), encode_seconds = timed(
-        lambda: codec.encode(sample.indices, sample.splits, sample.sizes, sample.shapes, *scalars)
-    )
-    counts = splits[1:] - splits[:-1]
-    (decoded, decoded_splits), decode_seconds = timed(
-        lambda: codec.decode(code, code_splits, counts, sample.sizes, sample.shapes, *scalars)
-    )
+    segments = Segments(sample.sizes, sample.shapes, sample.zero, sample.zero)
+    (code, support), encode_seconds = timed(lambda: codec.encode(ragged(sample.indices, sample.splits), segments))
+    received, decode_seconds = timed(lambda: codec.decode(code, support.row_lengths(), segments))
+    (indices, splits), (decoded, decoded_splits) = ((each.values, each.row_splits) for each in (support, received))
     promises = [(indices, splits), (sample.indices, sample.splits)] if codec.lossless else [(indices, splits)]
     if not all(np.array_equal(decoded, i) and np.array_equal(decoded_splits, s) for i, s in promises):
         raise CodecError(f"{label(codec)} decodes to another support than its `encode` returned or, if lossless, was given")
@@ -144,7 +141,7 @@ def measure_index(codec: IndexCodec, sample: Sample) -> IndexMetrics:
     values = tf.constant(sample.flat[positions]) if codec.regathers else sample.values
     missed = np.setdiff1d(sample.positions, positions, assume_unique=True)
     return IndexMetrics(
-        codec, np.diff(code_splits), positions, values, splits, _energy(sample.flat[missed]), encode_seconds, decode_seconds
+        codec, np.diff(code.row_splits), positions, values, splits, _energy(sample.flat[missed]), encode_seconds, decode_seconds
     )
 
 
@@ -160,13 +157,13 @@ def measure_value(codec: ValueCodec, values: tf.Tensor, splits: tf.Tensor, error
     Raises:
         CodecError: for a codec that decodes to other values than it promised.
     """
-    zero, counts = tf.zeros([], tf.int64), splits[1:] - splits[:-1]
+    zero, rows = tf.zeros([], tf.int64), ragged(values, splits)
     encoder = _contraction(codec) if error_feedback else codec
-    (code, code_splits, promised), encode_seconds = timed(lambda: encoder.encode(values, splits, zero, zero))
-    decoded, decode_seconds = timed(lambda: codec.decode(code, code_splits, counts))
-    if np.asarray(decoded).tobytes() != np.asarray(promised).tobytes():  # to the bit, also of zeros' signs and of NaN
+    (code, promised), encode_seconds = timed(lambda: encoder.encode(rows, zero, zero))
+    decoded, decode_seconds = timed(lambda: codec.decode(code, rows.row_lengths()))
+    if decoded.values.numpy().tobytes() != promised.values.numpy().tobytes():  # to the bit, also of zeros' signs and of NaN
         raise CodecError(f"{label(codec)} decodes to other values than its `encode` returned")
-    return ValueMetrics(codec, np.diff(code_splits), decoded.numpy(), encode_seconds, decode_seconds)
+    return ValueMetrics(codec, np.diff(code.row_splits), decoded.values.numpy(), encode_seconds, decode_seconds)
 
 
 def join(index: IndexMetrics, value: ValueMetrics, sample: Sample) -> PairMetrics:

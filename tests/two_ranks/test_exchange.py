@@ -445,36 +445,34 @@ def test_ranks_with_variables_of_one_shape_in_another_order_are_told_so_at_once(
 class Bytes(IndexCodec):
     """Writes each index as int32."""
 
-    def encode(self, indices, splits, sizes, shapes, seed, step):
-        return tf.reshape(tf.bitcast(indices, tf.uint8), [-1]), 4 * splits, indices, splits
+    def encode(self, indices, segments):
+        code = tf.reshape(tf.bitcast(indices.values, tf.uint8), [-1])
+        return tf.RaggedTensor.from_row_splits(code, 4 * indices.row_splits), indices
 
-    def decode(self, code, code_splits, counts, sizes, shapes, seed, step):
-        return tf.bitcast(tf.reshape(code, [-1, 4]), tf.int32), code_splits // 4
+    def decode(self, code, counts, segments):
+        return tf.RaggedTensor.from_row_lengths(tf.bitcast(tf.reshape(code.values, [-1, 4]), tf.int32), counts)
 
 
 class First(IndexCodec):
-    """Sends the first half of the places only: a codec that changes the support. Its code is the count."""
+    """Sends five indices at most, whatever was kept: a codec that changes the support. Its code is the count."""
 
     lossless = False
 
-    def encode(self, indices, splits, sizes, shapes, seed, step):
-        counts = tf.minimum(splits[1:] - splits[:-1], 5)
-        indices = tf.concat([tf.range(count) for count in tf.unstack(tf.cast(counts, tf.int32), num=2)], 0)
-        splits = tf.concat([[0], tf.cumsum(counts)], 0)
-        return tf.zeros([0], tf.uint8), tf.zeros_like(splits), indices, splits
+    def encode(self, indices, segments):
+        return tf.cast(indices[:, :0], tf.uint8), self.decode(None, tf.minimum(indices.row_lengths(), 5), segments)
 
-    def decode(self, code, code_splits, counts, sizes, shapes, seed, step):
-        indices = tf.concat([tf.range(count) for count in tf.unstack(tf.cast(counts, tf.int32), num=2)], 0)
-        return indices, tf.concat([[0], tf.cumsum(counts)], 0)
+    def decode(self, code, counts, segments):
+        return tf.cast(tf.ragged.range(counts), tf.int32)
 
 
 class Signs(ValueCodec):
     """Writes the signs, one byte each, and decodes to plus and minus one."""
 
-    def encode(self, values, splits, seed, step):
-        return tf.cast(values > 0, tf.uint8), splits, tf.where(values > 0, 1.0, -1.0)
+    def encode(self, values, seed, step):
+        code = tf.cast(values > 0, tf.uint8)
+        return code, self.decode(code, values.row_lengths())
 
-    def decode(self, code, code_splits, counts):
+    def decode(self, code, counts):
         return tf.where(code > 0, 1.0, -1.0)
 
 
