@@ -82,7 +82,7 @@ def measure(gradients: dict[str, np.ndarray], arguments: dict[str, Any]) -> Pair
     """One method on all of some gradients."""
     sample = Sample(gradients, arguments["sparsifier"])
     index = measure_index(arguments["index"], sample)
-    return join(index, measure_value(arguments["value"], index.values, index.splits, arguments.get("error_feedback", True)), sample)
+    return join(index, measure_value(arguments["value"], index.values, arguments.get("error_feedback", True)), sample)
 
 
 def measure_row(name: str, arguments: dict[str, Any], gradients: dict[str, np.ndarray], raw: int) -> Row:
