@@ -1,180 +1,32 @@
-"""`python -m deepreduce_tf inspect GRADIENTS`: what each pair of codecs makes of saved gradients."""
+"""`python -m deepreduce_tf COMMAND`: the tools of DeepReduce-TF."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
-import os
 import sys
-from pathlib import Path
 
-from deepreduce_tf.gradient_files import GradientsError, load_gradients
-from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.inspection import Sample, measure_pairs
-from deepreduce_tf.inspection_report import SORT_KEYS, check_picture, plot, sort_pairs, summary, to_json, to_table
-from deepreduce_tf.inspection_settings import settings
-from deepreduce_tf.sparsifiers import TopK
-from deepreduce_tf.stage import Stage, check_integer
-from deepreduce_tf.value_codecs import ValueCodec
+from deepreduce_tf.inspect import command as inspect
 
-DESCRIPTION = """\
-Encodes and decodes saved gradients with every pair of index and value codecs, as one bucket, and shows what each costs.
-Registered codecs are tried in a few settings each; those of an application with --import."""
-
-COLUMNS = """\
-what the columns mean:
-  bits/index   bits of the index codes for each element that TopK keeps; the bound is log2 C(size, count) / count, the fewest bits
-               that tell any `count` of `size` places apart (structure in the places may allow fewer)
-  bits/value   bits of the value codes for each element that TopK keeps, also where a Bloom filter sends more or fewer
-  bytes        index and value codes of all gradients; a frame around them adds 32 bytes and about 10 per gradient
-  % of dense   these bytes against float32 values of all elements
-  error %      |sent - gradient| / |kept|: sent is what receivers decode, kept is what TopK keeps; the difference is taken over the
-               places that were sent or kept, so where all of these are right it is 0
-  energy kept  1 - |sent - gradient|^2 / |gradient|^2 over all elements: the share of the whole gradient that arrives
-  encode,      milliseconds for each megabyte (10^6 bytes) of dense float32 gradient: the fastest of a few eager calls of the stages
-  decode       for all gradients at once, after selection and without frame and exchange
-
-exit codes: 0; 2 for arguments or files that do not fit, or cannot be written; 130 when interrupted."""
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m deepreduce_tf", description="Tools of DeepReduce-TF.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    inspect = commands.add_parser(
-        "inspect",
-        help="what each pair of codecs makes of saved gradients",
-        description=DESCRIPTION,
-        epilog=COLUMNS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    inspect.add_argument("gradients", type=Path, metavar="GRADIENTS", help=".npz with one array per gradient, or .npy with one gradient")
-    inspect.add_argument("--ratio", type=float, default=0.01, help="share of the elements that TopK keeps (default %(default)s)")
-    inspect.add_argument("--min-size", type=int, default=1024, help="leave out gradients with fewer elements (default %(default)s)")
-    inspect.add_argument("--index", default="", metavar="NAME,...", help="index codecs to try (default: all)")
-    inspect.add_argument("--value", default="", metavar="NAME,...", help="value codecs to try (default: all)")
-    inspect.add_argument("--import", dest="modules", action="append", default=[], metavar="MODULE", help="a module that registers stages")
-    inspect.add_argument("--sort", choices=tuple(SORT_KEYS), default="bytes", help="order within a class of error (default %(default)s)")
-    inspect.add_argument("--rows", type=int, default=5, help="pairs to show of each class of error (default %(default)s)")
-    inspect.add_argument("--all", action="store_true", help="show all pairs")
-    inspect.add_argument("--json", action="store_true", help="all pairs as one JSON document on standard output, instead of the table")
-    inspect.add_argument("--plot", type=Path, metavar="FILE.png", help="draw size against error, and the sorted values of the largest")
-    return parser
+COMMANDS = (inspect,)
 
 
 def main() -> int:
-    """Runs the command and returns its exit code."""
-    arguments = build_parser().parse_args()
+    """Runs a command and returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m deepreduce_tf", description="Tools of DeepReduce-TF.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_parser(commands)
+    arguments = parser.parse_args()
     if sys.stdout is None or sys.stderr is None:  # closed: `>&-`
         return 2
     try:
-        inspect_gradients(arguments)
-    except (GradientsError, ValueError, ImportError, OSError) as error:
-        print(f"inspect: {' '.join(str(error).split())}", file=sys.stderr)
+        arguments.run(arguments)
+    except (ValueError, ImportError, OSError) as error:
+        print(f"{arguments.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def inspect_gradients(arguments: argparse.Namespace) -> None:
-    """Measures and shows.
-
-    Raises:
-        GradientsError, ValueError, ImportError: for a file, an argument or an environment that does not fit.
-        OSError: for what cannot be written.
-    """
-    check_arguments(arguments)
-    for module in arguments.modules:
-        import_stages(module)
-    indices, unusable = codecs(IndexCodec, arguments.index)
-    values, more = codecs(ValueCodec, arguments.value)
-    sparsifier = TopK(ratio=arguments.ratio)
-    large, small = load_gradients(arguments.gradients, arguments.min_size)
-    sample = Sample(large, sparsifier)
-    pairs, failures = measure(sample, indices, values)
-    pairs, failures = sort_pairs(pairs, arguments.sort), [*unusable, *more, *failures]
-    if not pairs:
-        raise ValueError(f"no pair of codecs could be measured. Received: {'; '.join(failures)}. Try others with --index and --value.")
-    facts = {"file": str(arguments.gradients), "ratio": sparsifier.ratio, "min_size": arguments.min_size} | summary(sample, small)
-    if arguments.json:
-        show(to_json(facts, sample, pairs, failures))
-    else:
-        show(to_table(title_of(facts), sample, pairs, None if arguments.all else arguments.rows))
-    for failure in failures:
-        print(f"inspect: {failure}", file=sys.stderr)
-    if arguments.plot:
-        try:
-            plot(arguments.plot, sample, pairs)
-        except OSError as error:
-            raise OSError(f"--plot {arguments.plot}: {error.strerror or error}") from error
-
-
-def show(text: str) -> None:
-    """Writes all of a text to standard output, or as much as somebody reads."""
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
-        if not isinstance(error, BrokenPipeError):  # of `| head`
-            raise OSError(f"standard output: {error.strerror or error}") from error
-
-
-def import_stages(module: str) -> None:
-    """Imports an application's module, which may fail in any way."""
-    try:
-        importlib.import_module(module)
-    except (Exception, SystemExit) as error:
-        raise ImportError(f"--import {module}: {type(error).__name__}: {error}") from error
-
-
-def check_arguments(arguments: argparse.Namespace) -> None:
-    """Refuses before anything is measured what would fail afterwards."""
-    check_integer("--min-size", arguments.min_size, 0, 2**31 - 1)
-    check_integer("--rows", arguments.rows, 1, 2**31 - 1)
-    needed = ["tqdm"] + ["rich"] * (not arguments.json) + ["matplotlib"] * bool(arguments.plot)
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ImportError(
-            f"{' and '.join(missing)} must be installed. Run `pip install {' '.join(missing)}`, or install the extra `tools`."
-        )
-    if arguments.plot:
-        check_picture("--plot", arguments.plot)
-
-
-def codecs(kind: type[Stage], names: str) -> tuple[list[Stage], list[str]]:
-    """The codecs to try, and why some cannot be."""
-    tried = settings(kind, [name.strip() for name in names.split(",") if name.strip()])
-    return [stage for stage in tried if isinstance(stage, kind)], [str(error) for error in tried if not isinstance(error, kind)]
-
-
-def measure(sample: Sample, indices: list[IndexCodec], values: list[ValueCodec]):
-    """All pairs, with a progress bar where standard error is a terminal."""
-    import tqdm
-
-    lossy = sum(not codec.lossless for codec in indices)
-    with tqdm.tqdm(total=len(indices) + (1 + lossy) * len(values), disable=None, leave=False, file=sys.stderr) as bar:
-
-        def progress(what: str) -> None:
-            bar.set_description_str(f"{what:.40}")
-            bar.update()
-
-        return measure_pairs(sample, indices, values, progress)
-
-
-def title_of(facts: dict[str, object]) -> str:
-    """What was measured, in two lines."""
-    lines = [
-        f"{facts['file']}: {facts['gradients']} gradients, {facts['elements']:,} elements; "
-        f"top {100 * facts['ratio']:g} % keeps {facts['kept']:,} in {facts['select_ms']:.2f} ms"
-    ]
-    if facts["small_gradients"]:
-        lines.append(
-            f"left out: {facts['small_gradients']} gradients of fewer than {facts['min_size']} elements, "
-            f"{facts['small_elements']:,} together, which are averaged densely"
-        )
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
-"""`python -m deepreduce_tf inspect`: its figures against NumPy and SciPy, its output, and what it refuses."""
+"""`python -m deepreduce_tf inspect`: its metrics against NumPy and SciPy, its output, and what it refuses."""
 
+import contextlib
 import errno
+import functools
+import io
 import itertools
 import json
 import math
@@ -22,9 +25,10 @@ from stages import segments_of
 
 from deepreduce_tf import QSGD, BloomFilter, Float32, IndexCodec, LogQuantizer, Rice, TernGrad, TopK, ValueCodec, register_stage, stage
 from deepreduce_tf.__main__ import main
-from deepreduce_tf.inspection import PairFigures, Sample, join, measure_index, measure_pairs, measure_value, pareto_front
-from deepreduce_tf.inspection_settings import SETTINGS, CodecError, label
-from deepreduce_tf.inspection_settings import settings as settings_of
+from deepreduce_tf.inspect import measure
+from deepreduce_tf.inspect.measure import PairMetrics, Sample, join, measure_index, measure_pairs, measure_value
+from deepreduce_tf.inspect.report import pareto_front
+from deepreduce_tf.inspect.settings import SETTINGS, CodecError, label, stages_to_try
 from deepreduce_tf.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,14 +38,22 @@ PAIR = ["index", "value", "error_class", "bits_per_index", "bits_per_value", "in
 PAIR += ["sent", "relative_error", "energy_kept", "encode_ms", "decode_ms", "pareto"]
 
 
-@pytest.fixture(autouse=True)
-def built_in_stages_only(monkeypatch):
-    """Other tests register stages of their own."""
+@pytest.fixture(scope="module", autouse=True)
+def built_in_stages_timed_once():
+    """Other tests register stages of their own; the fastest of a few runs is for users."""
     built_in = {name: each for name, each in stage._registry.items() if each.__module__.startswith("deepreduce_tf.")}
-    monkeypatch.setattr(stage, "_registry", built_in)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "_registry", built_in)
+        patch.setattr(measure, "timed", functools.partial(measure.timed, enough_seconds=0))
+        yield
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
+def stages_registered_here_are_gone_afterwards(monkeypatch):
+    monkeypatch.setattr(stage, "_registry", dict(stage._registry))
+
+
+@pytest.fixture(scope="module")
 def gradients():
     draw = np.random.default_rng(5)
     return {
@@ -51,32 +63,43 @@ def gradients():
     }
 
 
-@pytest.fixture
-def file(gradients, tmp_path):
-    np.savez(tmp_path / "gradients.npz", **gradients)
-    return tmp_path / "gradients.npz"
+@pytest.fixture(scope="module")
+def file(gradients, tmp_path_factory):
+    path = tmp_path_factory.mktemp("gradients") / "gradients.npz"
+    np.savez(path, **gradients)
+    return path
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
+def run(*arguments):
     """Runs the command in this process: exit code, standard output, standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["deepreduce_tf", "inspect", *map(str, arguments)])
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        patch.setattr(sys, "argv", ["deepreduce_tf", "inspect", *map(str, arguments)])
+        output = stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        errors = stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         try:
             code = main()
         except SystemExit as error:  # of argparse
             code = error.code
-        return code, *capsys.readouterr()
+    return code, output.getvalue(), errors.getvalue()
 
-    return run
+
+@pytest.fixture(scope="module")
+def json_of_all_pairs(file):
+    return run(file, "--json", "--ratio", "0.05")
+
+
+@pytest.fixture(scope="module")
+def table_of_all_pairs(file, tmp_path_factory):
+    """With a picture: its folder, and what the command gave."""
+    folder = tmp_path_factory.mktemp("picture")
+    return folder, run(file, "--all", "--plot", folder / "plot.png")
 
 
 def large(gradients):
     return {name: gradient for name, gradient in gradients.items() if gradient.size >= 1024}
 
 
-# Figures
+# Metrics
 
 
 def test_the_bound_is_the_logarithm_of_the_number_of_supports(gradients):
@@ -89,10 +112,10 @@ def test_the_bound_is_the_logarithm_of_the_number_of_supports(gradients):
 
 @pytest.mark.parametrize("ratio", [0.01, 0.3])
 @pytest.mark.parametrize("value", [Float32(), QSGD(4), LogQuantizer(8)], ids=repr)
-def test_figures_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio, value):
+def test_metrics_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio, value):
     sample = Sample(large(gradients), TopK(ratio))
     index = measure_index(Rice(), sample)
-    pair = join(index, measure_value(value, index.values, index.splits, error_feedback=False), sample)
+    pair = join(index, measure_value(value, index.values, error_feedback=False), sample)
     index_bytes = value_bytes = 0
     zero = tf.zeros([], tf.int64)
     sent, kept = [], []
@@ -101,8 +124,8 @@ def test_figures_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio
         index_bytes += Rice().encode(selection.indices, segments_of([gradient.shape]))[0].values.shape[0]
         value_bytes += value.encode(selection.values, zero, zero)[0].values.shape[0]
         sent.append(np.zeros(gradient.size))
-        decoded = measure_value(value, sample.values, sample.splits, False).decoded
-        sent[-1][selection.indices.values] = decoded[slice(*sample.splits[i : i + 2])]
+        decoded = measure_value(value, sample.values, False).decoded
+        sent[-1][selection.indices.values] = sample.values.with_values(decoded)[i]
         kept.append(TopK(ratio)(gradient).numpy().ravel())
     sent, kept = np.concatenate(sent), np.concatenate(kept).astype("float64")
     dense = np.concatenate([gradient.ravel() for gradient in large(gradients).values()]).astype("float64")
@@ -113,8 +136,8 @@ def test_figures_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio
     assert pair.energy_kept == pytest.approx(1 - np.sum((sent - dense) ** 2) / np.sum(dense**2), rel=1e-6)
 
 
-class FirstPlaces(IndexCodec):
-    """Not lossless: sends nothing, receivers take the first places."""
+class FirstElements(IndexCodec):
+    """Not lossless: sends nothing, receivers take the first elements."""
 
     lossless = False
 
@@ -127,14 +150,14 @@ class FirstPlaces(IndexCodec):
 
 def test_a_codec_that_changes_the_support_is_measured_with_the_values_there(gradients):
     sample = Sample(large(gradients), TopK(0.1))
-    (pair,), failures = measure_pairs(sample, [FirstPlaces()], [QSGD(8)])
+    (pair,), failures = measure_pairs(sample, [FirstElements()], [QSGD(8)])
     sent, kept, dense = [], [], []
-    decoded = measure_value(QSGD(8), *first_values(sample)).decoded
+    decoded = measure_value(QSGD(8), first_values(sample)).decoded
     for i, gradient in enumerate(large(gradients).values()):
         dense.append(gradient.ravel())
         kept.append(TopK(0.1)(gradient).numpy().ravel() != 0)
         sent.append(np.zeros(gradient.size))
-        values = decoded[slice(*sample.splits[i : i + 2])]
+        values = sample.values.with_values(decoded)[i]
         sent[-1][: len(values)] = values
     sent, kept, dense = np.concatenate(sent), np.concatenate(kept), np.concatenate(dense).astype("float64")
     concerned = kept | (sent != 0)
@@ -145,13 +168,12 @@ def test_a_codec_that_changes_the_support_is_measured_with_the_values_there(grad
 
 
 def first_values(sample):
-    splits = sample.splits.numpy()
-    starts = zip(sample.starts, np.diff(splits), strict=True)
-    return tf.constant(np.concatenate([sample.flat[start : start + count] for start, count in starts])), sample.splits
+    starts = zip(sample.starts, np.diff(sample.values.row_splits), strict=True)
+    return sample.values.with_values(tf.constant(np.concatenate([sample.flat[start : start + count] for start, count in starts])))
 
 
 @pytest.mark.parametrize("policy", ["p0", "naive"])
-def test_figures_of_a_bloom_filter_agree_with_numpy(gradients, policy):
+def test_metrics_of_a_bloom_filter_agree_with_numpy(gradients, policy):
     codec = BloomFilter(fpr=0.1, policy=policy)
     sample = Sample(large(gradients), TopK(0.05))
     (pair,), failures = measure_pairs(sample, [codec], [Float32()])
@@ -159,16 +181,16 @@ def test_figures_of_a_bloom_filter_agree_with_numpy(gradients, policy):
     indices, values = TopK(0.05).select(tensors, [], zero, zero)
     code, support = codec.encode(indices, segments_of([tensor.shape for tensor in tensors]))
     dense = np.concatenate([gradient.ravel() for gradient in large(gradients).values()]).astype("float64")
-    places = support.values.numpy() + np.repeat([0, 9216], support.row_lengths())
-    kept_places = indices.values.numpy() + np.repeat([0, 9216], indices.row_lengths())
+    positions = support.values.numpy() + np.repeat([0, 9216], support.row_lengths())
+    kept = indices.values.numpy() + np.repeat([0, 9216], indices.row_lengths())
     sent = np.zeros(len(dense))
-    sent[places] = values.values if policy == "naive" else dense[places]
-    concerned = np.union1d(places, kept_places)
-    error = np.linalg.norm((sent - dense)[concerned]) / np.linalg.norm(dense[kept_places])
+    sent[positions] = values.values if policy == "naive" else dense[positions]
+    concerned = np.union1d(positions, kept)
+    error = np.linalg.norm((sent - dense)[concerned]) / np.linalg.norm(dense[kept])
     assert not failures
     assert (pair.sent > sample.kept, error > 0.5) == ((True, False) if policy == "p0" else (False, True))
-    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (len(code.values), 4 * len(places), len(places))
-    assert (pair.bits_per_index + pair.bits_per_value) * len(kept_places) == pytest.approx(8 * pair.bytes)
+    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (len(code.values), 4 * len(positions), len(positions))
+    assert (pair.bits_per_index + pair.bits_per_value) * len(kept) == pytest.approx(8 * pair.bytes)
     assert pair.relative_error == pytest.approx(error, rel=1e-6)
     assert pair.energy_kept == pytest.approx(1 - np.sum((sent - dense) ** 2) / np.sum(dense**2), rel=1e-6)
 
@@ -179,15 +201,15 @@ def test_values_are_encoded_as_with_error_feedback(gradients):
     zero = tf.zeros([], tf.int64)
     errors = []
     for codec in (TernGrad().contraction(), TernGrad()):
-        decoded = codec.encode(tf.RaggedTensor.from_row_splits(sample.values, sample.splits), zero, zero)[1].values.numpy()
-        errors.append(np.linalg.norm(decoded - sample.values.numpy()) / np.linalg.norm(sample.values))
+        decoded = codec.encode(sample.values, zero, zero)[1].values.numpy()
+        errors.append(np.linalg.norm(decoded - sample.values.values.numpy()) / np.linalg.norm(sample.values.values))
     assert errors[0] < 1 < errors[1]
     assert pair.relative_error == pytest.approx(errors[0], rel=1e-6)
-    plain = measure_value(TernGrad(), sample.values, sample.splits, error_feedback=False).decoded
-    assert np.linalg.norm(plain - sample.values.numpy()) / np.linalg.norm(sample.values) == pytest.approx(errors[1], rel=1e-6)
+    plain = measure_value(TernGrad(), sample.values, error_feedback=False).decoded
+    assert np.linalg.norm(plain - sample.values.values.numpy()) / np.linalg.norm(sample.values.values) == pytest.approx(errors[1], rel=1e-6)
 
 
-def test_a_codec_that_says_lossless_and_drops_a_place_is_named(gradients):
+def test_a_codec_that_says_lossless_and_drops_an_index_is_named(gradients):
     class Forgetful(Rice):
         def encode(self, indices, segments):
             return super().encode(tf.concat([indices[:-1], indices[-1:, :-1]], 0), segments)
@@ -203,12 +225,12 @@ def test_decoded_values_must_be_the_promised_ones_to_the_bit():
             return super().decode(code, counts) + 0.0  # -0 becomes 0
 
     with pytest.raises(CodecError, match="Signless decodes to other values than its `encode` returned"):
-        measure_value(Signless(), tf.constant([1.0, -0.0]), tf.constant([0, 2], tf.int64))
-    measure_value(Float32(), tf.constant([1.0, -0.0, np.nan]), tf.constant([0, 3], tf.int64))
+        measure_value(Signless(), tf.RaggedTensor.from_row_lengths([1.0, -0.0], [2]))
+    measure_value(Float32(), tf.RaggedTensor.from_row_lengths([1.0, -0.0, np.nan], [3]))
 
 
 def pair_of(size, error):
-    return PairFigures(Rice(), Float32(), size, 0, 0, 0, 0, error, 0, 0, 0)
+    return PairMetrics(Rice(), Float32(), size, 0, 0, 0, 0, error, 0, 0, 0)
 
 
 def test_ties_share_the_pareto_front_and_errors_above_all_that_is_kept_are_not_on_it():
@@ -218,21 +240,21 @@ def test_ties_share_the_pareto_front_and_errors_above_all_that_is_kept_are_not_o
     assert pareto_front(beaten[-2:]) == []
 
 
-def test_the_pareto_front_holds_what_nothing_beats(gradients):
-    pairs, _ = measure_pairs(Sample(large(gradients), TopK(0.05)), settings_of(IndexCodec), settings_of(ValueCodec))
-    front = pareto_front(pairs)
-    for pair in pairs:
-        beaten = [other for other in pairs if other.bytes <= pair.bytes and other.relative_error < pair.relative_error]
-        assert not (pair in front and beaten)
-        worse_than_nothing = pair.relative_error >= 1
-        covered = any(other.bytes <= pair.bytes and other.relative_error <= pair.relative_error for other in front)
+def test_the_pareto_front_holds_what_nothing_beats(json_of_all_pairs):
+    pairs = [(pair["bytes"], pair["relative_error"], pair["pareto"]) for pair in json.loads(json_of_all_pairs[1])["pairs"]]
+    for size, error, in_front in pairs:
+        beaten = [other for other, other_error, _ in pairs if other <= size and other_error < error]
+        assert not (in_front and beaten)
+        worse_than_nothing = error >= 1
+        covered = any(other <= size and other_error <= error for other, other_error, other_in_front in pairs if other_in_front)
         assert covered or worse_than_nothing
-        assert not (pair in front and worse_than_nothing)
+        assert not (in_front and worse_than_nothing)
 
 
 def test_every_setting_makes_a_stage():
-    stages = settings_of(IndexCodec) + settings_of(ValueCodec)
-    assert not [each for each in stages if isinstance(each, CodecError)]
+    (indices, unusable_indices), (values, unusable_values) = (stages_to_try(kind) for kind in (IndexCodec, ValueCodec))
+    stages = indices + values
+    assert not unusable_indices and not unusable_values
     tried = {type(each).__name__ for each in stages}
     assert {each.__name__ for kind in (IndexCodec, ValueCodec) for each in stage.registered_stages(kind)} == tried
     assert len(set(map(label, stages))) == len(stages)
@@ -242,15 +264,16 @@ def test_every_setting_makes_a_stage():
 # Output
 
 
-def test_json_is_all_that_stands_on_standard_output(run, file, gradients):
-    code, output, errors = run(file, "--json")
+def test_json_is_all_that_stands_on_standard_output(json_of_all_pairs, gradients):
+    code, output, errors = json_of_all_pairs
     document = json.loads(output)
     assert (code, errors) == (0, "")
     assert list(document) == FACTS
     assert (document["gradients"], document["small_gradients"], document["small_elements"], document["failed"]) == (2, 1, 30, [])
     assert document["elements"] == sum(gradient.size for gradient in large(gradients).values())
     assert all(list(pair) == PAIR for pair in document["pairs"])
-    tried = [(stage.serialize(i), stage.serialize(v)) for i, v in itertools.product(settings_of(IndexCodec), settings_of(ValueCodec))]
+    (indices, _), (values, _) = (stages_to_try(kind) for kind in (IndexCodec, ValueCodec))
+    tried = [(stage.serialize(index), stage.serialize(value)) for index, value in itertools.product(indices, values)]
     found = [(pair["index"], pair["value"]) for pair in document["pairs"]]
     assert len(found) == len(tried) and all(each in found for each in tried)
     for pair in document["pairs"]:
@@ -260,17 +283,17 @@ def test_json_is_all_that_stands_on_standard_output(run, file, gradients):
         assert (pair["relative_error"] == 0) == (pair["error_class"] == "lossless")
 
 
-def test_pairs_are_sorted_by_class_of_error_and_bytes(run, file):
+def test_pairs_are_sorted_by_class_of_error_and_bytes(file, json_of_all_pairs):
     names = ["lossless", "at most 1 %", "at most 5 %", "at most 20 %", "more than 20 %"]
-    pairs = json.loads(run(file, "--json")[1])["pairs"]
+    pairs = json.loads(json_of_all_pairs[1])["pairs"]
     keys = [(names.index(pair["error_class"]), pair["bytes"]) for pair in pairs]
-    assert keys == sorted(keys) and len({place for place, _ in keys}) > 3
-    pairs = json.loads(run(file, "--json", "--sort", "decode")[1])["pairs"]
+    assert keys == sorted(keys) and len({error_class for error_class, _ in keys}) > 3
+    pairs = json.loads(run(file, "--json", "--sort", "decode", "--index", "rice,bitmap,huffman")[1])["pairs"]
     keys = [(names.index(pair["error_class"]), pair["decode_ms"]) for pair in pairs]
     assert keys == sorted(keys)
 
 
-def test_the_table_shows_some_rows_of_each_class_or_all(run, file):
+def test_the_table_shows_some_rows_of_each_class_or_all(file):
     few, all_rows = (run(file, *more, "--index", "rice,bitmap", "--value", "float32,natural,qsgd") for more in (["--rows", "1"], ["--all"]))
     assert few[0] == all_rows[0] == 0 and few[2] == all_rows[2] == ""
     assert "error: lossless, 1 of 2 pairs" in few[1] and few[1].count("Float32") == 1
@@ -285,28 +308,28 @@ def rows_of(table):
     return [(row[0].removesuffix(" *"), row[1]) for row in cells if len(row) == 10]
 
 
-def test_names_are_not_folded_in_a_narrow_terminal(run, file, monkeypatch):
+def test_names_are_not_folded_in_a_narrow_terminal(file, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     _, output, _ = run(file, "--all", "--index", "rice,bloom_filter", "--value", "deflate,three_lc")
-    tried = (settings_of(IndexCodec, ["rice", "bloom_filter"]), settings_of(ValueCodec, ["deflate", "three_lc"]))
-    assert sorted(rows_of(output)) == sorted(itertools.product(*(map(label, stages) for stages in tried)))
+    tried = (stages_to_try(IndexCodec, ["rice", "bloom_filter"]), stages_to_try(ValueCodec, ["deflate", "three_lc"]))
+    assert sorted(rows_of(output)) == sorted(itertools.product(*(map(label, stages) for stages, _ in tried)))
 
 
-def test_the_page_shows_what_is_printed(run, file):
+def test_the_page_shows_what_is_printed(file, table_of_all_pairs):
     shown = re.search(r"```\n(gradients.npz: .*?)\n```", (ROOT / "docs" / "inspect.md").read_text(), re.DOTALL)[1]
-    printed = run(file, "--all")[1].rstrip().replace(str(file), file.name)
+    printed = table_of_all_pairs[1][1].rstrip().replace(str(file), file.name)
 
-    def heads(table):
-        """What is printed above the rows, without its figures."""
+    def header(table):
+        """What is printed above the rows, without its numbers."""
         return re.sub(r"[\d,.]*\d", "N", table.split("\u2500")[0]).split()
 
-    assert heads(shown) == heads(printed)
+    assert header(shown) == header(printed)
     assert len(rows_of(shown)) == 10 and set(rows_of(shown)) <= set(rows_of(printed))
     assert re.findall("error: ([^,]*),", shown) == re.findall(r"error: (.*\S)", printed)
     assert shown.splitlines()[-1] == printed.splitlines()[-1]
 
 
-def test_one_gradient_in_an_npy_file(run, tmp_path):
+def test_one_gradient_in_an_npy_file(tmp_path):
     np.save(tmp_path / "layer.npy", np.random.default_rng(0).normal(size=(50, 40)))
     code, output, _ = run(tmp_path / "layer.npy", "--json", "--index", "rice", "--value", "float32", "--ratio", "1")
     (pair,) = json.loads(output)["pairs"]
@@ -314,14 +337,14 @@ def test_one_gradient_in_an_npy_file(run, tmp_path):
     assert (pair["index_bytes"], pair["value_bytes"], pair["energy_kept"]) == (0, 8000, 1.0)
 
 
-def test_gradients_of_zeros_have_no_error(run, tmp_path):
+def test_gradients_of_zeros_have_no_error(tmp_path):
     np.save(tmp_path / "zeros.npy", np.zeros(2000, "float32"))
     code, output, _ = run(tmp_path / "zeros.npy", "--json")
     assert code == 0
     assert {(pair["relative_error"], pair["energy_kept"]) for pair in json.loads(output)["pairs"]} == {(0, 1)}
 
 
-def test_a_codec_that_fails_is_named_and_the_others_go_on(run, file):
+def test_a_codec_that_fails_is_named_and_the_others_go_on(file):
     @register_stage
     class Broken(ValueCodec):
         def encode(self, values, seed, step):
@@ -353,7 +376,7 @@ def test_a_codec_that_fails_is_named_and_the_others_go_on(run, file):
     assert errors.splitlines() == [f"inspect: {failure}" for failure in document["failed"]]
 
 
-def test_stages_of_an_application_are_tried(run, file, tmp_path, monkeypatch):
+def test_stages_of_an_application_are_tried(file, tmp_path, monkeypatch):
     (tmp_path / "own_stages.py").write_text(
         "import deepreduce_tf\n@deepreduce_tf.register_stage\nclass Own(deepreduce_tf.Float32):\n    pass\n"
     )
@@ -363,24 +386,22 @@ def test_stages_of_an_application_are_tried(run, file, tmp_path, monkeypatch):
     assert [pair["value"] for pair in json.loads(output)["pairs"]] == [{"class_name": "Own", "config": {}}]
 
 
-def test_a_picture_that_links_to_itself_is_refused(run, file, tmp_path):
+def test_a_picture_that_links_to_itself_is_refused(file, tmp_path):
     (tmp_path / "plot.png").symlink_to("plot.png")
     code, output, errors = run(file, "--plot", tmp_path / "plot.png")
     assert (code, output) == (2, "")
     assert errors.startswith("inspect: --plot must name a file that may be written. Received: ") and len(errors.splitlines()) == 1
 
 
-def test_the_plot_is_a_png(run, file, tmp_path):
-    pytest.importorskip("matplotlib")
-    code, output, errors = run(file, "--plot", tmp_path / "plot.png")
+def test_the_plot_is_a_png(table_of_all_pairs):
+    folder, (code, output, errors) = table_of_all_pairs
     assert (code, errors) == (0, "") and "error: lossless" in output
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG\r\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gradients.npz", "plot.png"]
+    assert (folder / "plot.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert [path.name for path in folder.iterdir()] == ["plot.png"]
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_plot_takes_any_name_and_pairs_that_are_all_worse_than_nothing(run, tmp_path):
-    pytest.importorskip("matplotlib")
+def test_the_plot_takes_any_name_and_pairs_that_are_all_worse_than_nothing(tmp_path):
     np.savez(tmp_path / "gradients.npz", **{"\u5377\u7a4d/kernel": np.random.default_rng(0).normal(size=5000)})
     code, output, errors = run(
         tmp_path / "gradients.npz", "--index", "bloom_filter", "--value", "three_lc", "--plot", tmp_path / "plot.svg"
@@ -389,8 +410,7 @@ def test_the_plot_takes_any_name_and_pairs_that_are_all_worse_than_nothing(run, 
     assert b"<svg" in (tmp_path / "plot.svg").read_bytes()
 
 
-def test_a_full_disk_leaves_the_picture_that_was_there(run, file, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
+def test_a_full_disk_leaves_the_picture_that_was_there(file, tmp_path, monkeypatch):
     (tmp_path / "plot.png").write_bytes(b"old")
 
     def write_bytes(path, content):
@@ -401,31 +421,8 @@ def test_a_full_disk_leaves_the_picture_that_was_there(run, file, tmp_path, monk
         patch.setattr(Path, "write_bytes", write_bytes)
         code, _, errors = run(file, "--value", "qsgd", "--plot", tmp_path / "plot.png")
     assert (code, errors) == (2, f"inspect: --plot {tmp_path / 'plot.png'}: No space left on device\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gradients.npz", "plot.png"]
+    assert [path.name for path in tmp_path.iterdir()] == ["plot.png"]
     assert (tmp_path / "plot.png").read_bytes() == b"old"
-
-
-def run_alone(*arguments, stdout):
-    """The command in a process of its own, in which Horovod is not installed: exit code and standard error."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "PYTHONUNBUFFERED"))}
-    command = [sys.executable, "-c", PROGRAM, "inspect", *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is Linux's")
-def test_what_could_not_be_written_is_said(file):
-    with open("/dev/full", "w") as full:
-        code, _, errors = run_alone(file, "--json", "--index", "rice", "--value", "qsgd", stdout=full)
-    assert (code, errors) == (2, "inspect: standard output: No space left on device\n")
-
-
-def test_a_reader_that_goes_away_is_no_error(file):
-    reader, writer = os.pipe()
-    os.close(reader)
-    code, _, errors = run_alone(file, "--json", "--index", "rice", "--value", "qsgd", stdout=writer)
-    os.close(writer)
-    assert (code, errors) == (0, "")
 
 
 PROGRAM = """
@@ -438,8 +435,47 @@ runpy.run_module("deepreduce_tf", run_name="__main__", alter_sys=True)
 """
 
 
-def test_the_command_works_without_horovod_and_is_silent_on_standard_error(file):
-    code, output, errors = run_alone(file, "--json", "--value", "qsgd", stdout=subprocess.PIPE)
+@pytest.fixture(scope="module")
+def processes(file):
+    """The command in processes of its own, in which Horovod is not installed: exit code, output and standard error of each.
+
+    All start before the first is waited for, since each imports TensorFlow for seconds.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "PYTHONUNBUFFERED"))}
+
+    def start(*arguments, stdout):
+        command = [sys.executable, "-c", PROGRAM, "inspect", str(file), "--json", *arguments]
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    started = {"read": start("--value", "qsgd", stdout=subprocess.PIPE)}
+    started["reader gone"] = start("--index", "rice", "--value", "qsgd", stdout=writer)
+    os.close(writer)
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "w") as full:
+            started["disk full"] = start("--index", "rice", "--value", "qsgd", stdout=full)
+    try:
+        outputs = {name: process.communicate(timeout=240) for name, process in started.items()}
+    finally:
+        for process in started.values():
+            process.kill()
+    return {name: (started[name].returncode, *output) for name, output in outputs.items()}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is Linux's")
+def test_what_could_not_be_written_is_said(processes):
+    code, _, errors = processes["disk full"]
+    assert (code, errors) == (2, "inspect: standard output: No space left on device\n")
+
+
+def test_a_reader_that_goes_away_is_no_error(processes):
+    code, _, errors = processes["reader gone"]
+    assert (code, errors) == (0, "")
+
+
+def test_the_command_works_without_horovod_and_is_silent_on_standard_error(processes):
+    code, output, errors = processes["read"]
     assert (code, errors) == (0, "")
     assert json.loads(output)["gradients"] == 2
 
@@ -516,7 +552,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("make", BAD_FILES)
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
-def test_a_file_without_usable_gradients_is_refused_in_one_line(run, tmp_path, make, more):
+def test_a_file_without_usable_gradients_is_refused_in_one_line(tmp_path, make, more):
     path = tmp_path / "gradients.npz"
     write, message = BAD_FILES[make]
     write(path)
@@ -539,15 +575,13 @@ BAD_ARGUMENTS = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_ARGUMENTS, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
-def test_arguments_that_do_not_fit_are_refused_in_one_line(run, file, arguments, message):
-    if "--plot" in arguments:
-        pytest.importorskip("matplotlib")
+def test_arguments_that_do_not_fit_are_refused_in_one_line(file, arguments, message):
     code, output, errors = run(file, *arguments)
     assert (code, output, errors.count("\n")) == (2, "", 1), errors
     assert re.search(message, errors), errors
 
 
-def test_what_must_be_installed_is_said(run, file, tmp_path, monkeypatch):
+def test_what_must_be_installed_is_said(file, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, output, errors = run(file, "--plot", tmp_path / "plot.png")
     assert (code, output) == (2, "")
@@ -564,7 +598,6 @@ def figure8(monkeypatch, *arguments):
 
 
 def test_figure_8_shows_volumes_and_times_of_each_method(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
     draw = np.random.default_rng(1)
     np.savez(tmp_path / "gradients.npz", a=draw.normal(size=(3, 3, 64, 64)), b=draw.normal(size=(3, 3, 32, 64)), c=draw.normal(size=10))
     figure8(monkeypatch, tmp_path / "gradients.npz", "--output", tmp_path / "figure8.png")
@@ -575,7 +608,7 @@ def test_figure_8_shows_volumes_and_times_of_each_method(tmp_path, monkeypatch, 
         cells[1].strip(): [cell.strip() for cell in cells[2:]] for line in volumes.splitlines() if len(cells := line.split("\u2502")) > 9
     }
     assert [*rows] == [*PRESETS, "default", "smallest"]
-    # Of a raw pair's 8 bytes 4 are the value; FixedWidth takes 16 of the 32 bits of a place below 36,864, and 15 of one below 18,432.
+    # Of a raw pair's 8 bytes 4 are the value; FixedWidth takes 16 of the 32 bits of an index below 36,864, and 15 of one below 18,432.
     kept = np.array([369, 184])
     index = 100 * (kept * [16, 15]).sum() / 64 / kept.sum()
     assert rows["topk"][:5] == [

@@ -1,23 +1,24 @@
-"""What codecs would make of real gradients: bytes, errors and times. `python -m deepreduce_tf inspect` shows them.
-
-Stages only: nothing here exchanges, or needs Horovod.
-"""
+"""Bytes, errors and times of codecs on saved gradients."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.inspection_settings import CodecError, label
-from deepreduce_tf.segments import Segments, ragged
+from deepreduce_tf.inspect.settings import CodecError, label
+from deepreduce_tf.segments import Segments
 from deepreduce_tf.sparsifiers import Sparsifier
 from deepreduce_tf.value_codecs import ValueCodec
+
+Result = TypeVar("Result")
 
 # (largest relative error, name), in order.
 ERROR_CLASSES = ((0.0, "lossless"), (0.01, "at most 1 %"), (0.05, "at most 5 %"), (0.2, "at most 20 %"), (math.inf, "more than 20 %"))
@@ -29,10 +30,10 @@ class Sample:
     Attributes:
         names, shapes, sizes: of the gradients.
         flat: float32[elements], all gradients one after the other.
-        indices, splits, values: what the sparsifier keeps, as stages take it.
-        places: int64[kept], `indices` as places of `flat`.
+        indices, values: what the sparsifier keeps, a row for each gradient.
+        positions: int64[kept], `indices` as positions in `flat`.
         kept: how many elements that are.
-        bound_bits: log2 C(size, count), added over the gradients: the fewest bits that tell any `count` of `size` places apart.
+        bound_bits: log2 C(size, count), added over the gradients: the fewest bits that tell all supports of `count` elements apart.
         select_seconds: what the sparsifier takes.
     """
 
@@ -45,39 +46,38 @@ class Sample:
         self.zero = tf.zeros([], tf.int64)  # seed and step
         self.starts = np.cumsum(self.sizes) - self.sizes
         selection, self.select_seconds = timed(lambda: sparsifier.select(tensors, [], self.zero, self.zero))
-        self.indices, self.values, self.splits = selection.indices.values, selection.values.values, selection.indices.row_splits
-        self.places = self.places_of(self.indices, self.splits)
-        self.kept = len(self.places)
-        self.bound_bits = sum(map(_log2_binomial, self.sizes.numpy().tolist(), np.diff(self.splits).tolist()))
+        self.indices, self.values = selection
+        self.positions = self.positions_of(self.indices)
+        self.kept = len(self.positions)
+        self.bound_bits = sum(map(_log2_binomial, self.sizes.numpy().tolist(), np.diff(self.indices.row_splits).tolist()))
 
-    def places_of(self, indices: tf.Tensor, splits: tf.Tensor) -> np.ndarray:
-        """Places of each gradient as places of `flat`."""
-        return np.repeat(self.starts, np.diff(splits)) + indices.numpy()
+    def positions_of(self, indices: tf.RaggedTensor) -> np.ndarray:
+        """Indices into each gradient as positions in `flat`."""
+        return np.repeat(self.starts, np.diff(indices.row_splits)) + indices.values.numpy()
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexFigures:
+class IndexMetrics:
     """An index codec on what is kept.
 
     Attributes:
         lengths: int64[gradients], bytes of each code.
-        places: int64[sent], the support that receivers decode, as places of the sample's `flat`.
-        values, splits: what a value codec gets for these places.
+        positions: int64[sent], the support that receivers decode, as positions in the sample's `flat`.
+        values: what a value codec gets for that support, float32, a row for each gradient.
         missed: sum of the squares of what the sparsifier keeps and that support lacks.
     """
 
     codec: IndexCodec
     lengths: np.ndarray
-    places: np.ndarray
-    values: tf.Tensor
-    splits: tf.Tensor
+    positions: np.ndarray
+    values: tf.RaggedTensor
     missed: float
     encode_seconds: float
     decode_seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
-class ValueFigures:
+class ValueMetrics:
     """A value codec on some values: bytes of each code, what receivers decode, and times."""
 
     codec: ValueCodec
@@ -88,15 +88,15 @@ class ValueFigures:
 
 
 @dataclasses.dataclass(frozen=True)
-class PairFigures:
+class PairMetrics:
     """An index codec and a value codec on what is kept.
 
     Attributes:
         index_bytes, value_bytes: of the codes of all gradients, without the frame around them.
         bits_per_index, bits_per_value: the same for each element that the sparsifier keeps.
         sent: elements that receivers get; another number than kept only where the index codec is not lossless.
-        relative_error: norm of (sent - gradient) over the places that are kept or sent, by the norm of what is kept.
-        energy_kept: 1 - |sent - gradient|^2 / |gradient|^2 over all places.
+        relative_error: norm of (sent - gradient) over the elements that are kept or sent, by the norm of what is kept.
+        energy_kept: 1 - |sent - gradient|^2 / |gradient|^2 over all elements.
         encode_seconds, decode_seconds: of both codecs.
     """
 
@@ -118,60 +118,65 @@ class PairFigures:
 
     @property
     def error_class(self) -> int:
-        """Place in `ERROR_CLASSES`."""
-        return next((i for i, (most, _) in enumerate(ERROR_CLASSES) if self.relative_error <= most), len(ERROR_CLASSES) - 1)
+        """Position in `ERROR_CLASSES`."""
+        return next((i for i, (limit, _) in enumerate(ERROR_CLASSES) if self.relative_error <= limit), len(ERROR_CLASSES) - 1)
 
 
-def measure_index(codec: IndexCodec, sample: Sample) -> IndexFigures:
+def measure_index(codec: IndexCodec, sample: Sample) -> IndexMetrics:
     """Encodes and decodes what is kept of a sample.
 
     Raises:
         CodecError: for a codec whose decoded support is not the one it promised.
     """
     segments = Segments(sample.sizes, sample.shapes, sample.zero, sample.zero)
-    (code, support), encode_seconds = timed(lambda: codec.encode(ragged(sample.indices, sample.splits), segments))
-    received, decode_seconds = timed(lambda: codec.decode(code, support.row_lengths(), segments))
-    (indices, splits), (decoded, decoded_splits) = ((each.values, each.row_splits) for each in (support, received))
-    promises = [(indices, splits), (sample.indices, sample.splits)] if codec.lossless else [(indices, splits)]
-    if not all(np.array_equal(decoded, i) and np.array_equal(decoded_splits, s) for i, s in promises):
+    (code, support), encode_seconds = timed(lambda: codec.encode(sample.indices, segments))
+    counts = support.row_lengths()
+    decoded, decode_seconds = timed(lambda: codec.decode(code, counts, segments))
+    promises = [support, sample.indices] if codec.lossless else [support]
+    if not all(_same_rows(decoded, promise) for promise in promises):
         raise CodecError(f"{label(codec)} decodes to another support than its `encode` returned or, if lossless, was given")
-    places = sample.places_of(indices, splits)
-    # The naive policy of BloomFilter sends what was kept, for other places.
-    values = tf.constant(sample.flat[places]) if codec.regathers else sample.values
-    missed = np.setdiff1d(sample.places, places, assume_unique=True)
-    return IndexFigures(
-        codec, np.diff(code.row_splits), places, values, splits, _energy(sample.flat[missed]), encode_seconds, decode_seconds
+    positions = sample.positions_of(support)
+    # The naive policy of BloomFilter sends the values that were kept, for other elements.
+    values = tf.constant(sample.flat[positions]) if codec.regathers else sample.values.values
+    missed = np.setdiff1d(sample.positions, positions, assume_unique=True)
+    return IndexMetrics(
+        codec=codec,
+        lengths=np.diff(code.row_splits),
+        positions=positions,
+        values=support.with_values(values),
+        missed=_energy(sample.flat[missed]),
+        encode_seconds=encode_seconds,
+        decode_seconds=decode_seconds,
     )
 
 
-def measure_value(codec: ValueCodec, values: tf.Tensor, splits: tf.Tensor, error_feedback: bool = True) -> ValueFigures:
-    """Encodes and decodes values, float32[total] with the gradients' `splits`.
+def measure_value(codec: ValueCodec, values: tf.RaggedTensor, error_feedback: bool = True) -> ValueMetrics:
+    """Encodes and decodes values.
 
     Args:
         codec: the codec.
-        values: float32[total].
-        splits: int64[gradients + 1].
+        values: float32, a row for each gradient.
         error_feedback: whether to encode as with error feedback, DeepReduce's default, if the codec can.
 
     Raises:
         CodecError: for a codec that decodes to other values than it promised.
     """
-    zero, rows = tf.zeros([], tf.int64), ragged(values, splits)
+    zero, counts = tf.zeros([], tf.int64), values.row_lengths()
     encoder = _contraction(codec) if error_feedback else codec
-    (code, promised), encode_seconds = timed(lambda: encoder.encode(rows, zero, zero))
-    decoded, decode_seconds = timed(lambda: codec.decode(code, rows.row_lengths()))
+    (code, promised), encode_seconds = timed(lambda: encoder.encode(values, zero, zero))
+    decoded, decode_seconds = timed(lambda: codec.decode(code, counts))
     if decoded.values.numpy().tobytes() != promised.values.numpy().tobytes():  # to the bit, also of zeros' signs and of NaN
         raise CodecError(f"{label(codec)} decodes to other values than its `encode` returned")
-    return ValueFigures(codec, np.diff(code.row_splits), decoded.values.numpy(), encode_seconds, decode_seconds)
+    return ValueMetrics(codec, np.diff(code.row_splits), decoded.values.numpy(), encode_seconds, decode_seconds)
 
 
-def join(index: IndexFigures, value: ValueFigures, sample: Sample) -> PairFigures:
-    """The figures of a pair, from those of an index codec and of a value codec on the values at its support."""
-    wanted = sample.flat[index.places]
+def join(index: IndexMetrics, value: ValueMetrics, sample: Sample) -> PairMetrics:
+    """The metrics of a pair, from those of an index codec and of a value codec on the values at its support."""
+    wanted = sample.flat[index.positions]
     error = _energy(value.decoded.astype(np.float64) - wanted)
     index_bytes, value_bytes = int(index.lengths.sum()), int(value.lengths.sum())
     kept = max(1, sample.kept)
-    return PairFigures(
+    return PairMetrics(
         index=index.codec,
         value=value.codec,
         index_bytes=index_bytes,
@@ -179,11 +184,16 @@ def join(index: IndexFigures, value: ValueFigures, sample: Sample) -> PairFigure
         bits_per_index=8 * index_bytes / kept,
         bits_per_value=8 * value_bytes / kept,
         sent=len(wanted),
-        relative_error=math.sqrt(_share(error + index.missed, _energy(sample.values.numpy()))),
+        relative_error=math.sqrt(_share(error + index.missed, _energy(sample.values.values.numpy()))),
         energy_kept=1 - _share(_energy(sample.flat) - _energy(wanted) + error, _energy(sample.flat)),
         encode_seconds=index.encode_seconds + value.encode_seconds,
         decode_seconds=index.decode_seconds + value.decode_seconds,
     )
+
+
+def count_steps(indices: Sequence[IndexCodec], values: Sequence[ValueCodec]) -> int:
+    """How many codecs and pairs `measure_pairs` measures, if none fails."""
+    return len(indices) + (1 + sum(not codec.lossless for codec in indices)) * len(values)
 
 
 def measure_pairs(
@@ -191,7 +201,7 @@ def measure_pairs(
     indices: Sequence[IndexCodec],
     values: Sequence[ValueCodec],
     progress: Callable[[str], None] = lambda text: None,
-) -> tuple[list[PairFigures], list[str]]:
+) -> tuple[list[PairMetrics], list[str]]:
     """All pairs of index and value codecs, and what went wrong with those that are missing.
 
     A value codec sees nothing of a lossless index codec, so each is measured once for all of these, and again on the support of each
@@ -200,11 +210,13 @@ def measure_pairs(
     Args:
         sample: the gradients.
         indices, values: the codecs.
-        progress: called with the name of a codec or pair before it is measured; `len(indices) + (1 + lossy) * len(values)` times at most.
+        progress: called with the name of a codec or pair before it is measured; `count_steps` times at most.
     """
-    pairs, failures, shared = [], [], {}
+    pairs: list[PairMetrics] = []
+    failures: list[str] = []
+    shared: dict[int, ValueMetrics | None] = {}
 
-    def attempt(what: str, measure: Callable):
+    def attempt(what: str, measure: Callable[[], Result]) -> Result | None:
         progress(what)
         try:
             return measure()
@@ -213,39 +225,27 @@ def measure_pairs(
             return None
 
     for codec in sorted(indices, key=lambda codec: not codec.lossless):
-        index = attempt(label(codec), lambda codec=codec: measure_index(codec, sample))
+        index = attempt(label(codec), functools.partial(measure_index, codec, sample))
         if index is None:
             continue
-        measured = shared if codec.lossless else {}
+        measured: dict[int, ValueMetrics | None] = shared if codec.lossless else {}
         for i, value in enumerate(values):
             if i in shared and shared[i] is None:  # it failed once, and would again
                 continue
             what = label(value) if codec.lossless else f"{label(codec)}, {label(value)}"
             if i not in measured:
-                measured[i] = attempt(what, lambda value=value, index=index: measure_value(value, index.values, index.splits))
-            if measured[i] is not None:
-                pairs.append(join(index, measured[i], sample))
+                measured[i] = attempt(what, functools.partial(measure_value, value, index.values))
+            metrics = measured[i]
+            if metrics is not None:
+                pairs.append(join(index, metrics, sample))
     return pairs, failures
 
 
-def pareto_front(pairs: Sequence[PairFigures]) -> list[PairFigures]:
-    """The pairs of which no other one has fewer bytes or a smaller error without more of the other; by bytes.
-
-    None with an error of 1 or more: sending nothing is better.
-    """
-    front, least = [], 1.0
-    for pair in sorted(pairs, key=lambda pair: (pair.bytes, pair.relative_error)):
-        as_good = front and (pair.bytes, pair.relative_error) == (front[-1].bytes, front[-1].relative_error)
-        if pair.relative_error < least or as_good:
-            front.append(pair)
-            least = pair.relative_error
-    return front
-
-
-def timed(call: Callable, most_runs: int = 5, enough_seconds: float = 0.1) -> tuple[object, float]:
+def timed(call: Callable[[], Result], max_runs: int = 5, enough_seconds: float = 0.1) -> tuple[Result, float]:
     """What an eager call returns, and the seconds of the fastest of some runs: fewer runs where one takes long."""
-    seconds, started = [], time.perf_counter()
-    while len(seconds) < 2 or (len(seconds) < most_runs and time.perf_counter() - started < enough_seconds):
+    seconds: list[float] = []
+    started = time.perf_counter()
+    while len(seconds) < 2 or (len(seconds) < max_runs and time.perf_counter() - started < enough_seconds):
         start = time.perf_counter()
         result = call()
         seconds.append(time.perf_counter() - start)
@@ -262,6 +262,10 @@ def _contraction(codec: ValueCodec) -> ValueCodec:
     if type(contraction) is not type(codec):
         raise CodecError(f"{label(codec)} has a contraction of another class: {label(contraction)}")
     return contraction
+
+
+def _same_rows(some: tf.RaggedTensor, others: tf.RaggedTensor) -> bool:
+    return np.array_equal(some.values, others.values) and np.array_equal(some.row_splits, others.row_splits)
 
 
 def _energy(values: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Gradients from files of NumPy, as `models/train.py --save-gradients` writes them."""
+"""Gradients from NumPy's files, as `models/train.py --save-gradients` writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 EXPECTED = "Expected an .npz file with one array per gradient, or an .npy file with one gradient"
 FIX = "`np.savez(file, **gradients)` or `models/train.py --save-gradients FILE.npz` writes one"
-LARGEST = 2**31 - 1
+MAX_SIZE = 2**31 - 1
 
 
 class GradientsError(ValueError):
@@ -33,10 +33,10 @@ def load_gradients(file: Path, min_size: int = 0) -> tuple[dict[str, np.ndarray]
     gradients = {name: _float32(f"{file}: array {name!r}", array) for name, array in _read(file).items()}
     large = {name: gradient for name, gradient in gradients.items() if gradient.size >= max(1, min_size)}
     if not large:
-        most = max((gradient.size for gradient in gradients.values()), default=0)
+        largest = max((gradient.size for gradient in gradients.values()), default=0)
         raise GradientsError(
             f"{file}: expected a gradient of at least {max(1, min_size)} elements (--min-size). "
-            f"Received: {len(gradients)} arrays, the largest of {most} elements. Lower --min-size or save larger gradients."
+            f"Received: {len(gradients)} arrays, the largest of {largest} elements. Lower --min-size or save larger gradients."
         )
     return large, {name: gradient for name, gradient in gradients.items() if name not in large}
 
@@ -75,8 +75,8 @@ def _float32(where: str, array: object) -> np.ndarray:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         received = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else "a file of another kind"
         raise GradientsError(f"{where} must hold real numbers. Received: {received}. Save gradients as float32: `np.float32(gradient)`.")
-    if array.size > LARGEST:
-        raise GradientsError(f"{where} must have at most {LARGEST} elements. Received: {array.size}. Save it in parts.")
+    if array.size > MAX_SIZE:
+        raise GradientsError(f"{where} must have at most {MAX_SIZE} elements. Received: {array.size}. Save it in parts.")
     with np.errstate(over="ignore"):
         gradient = array.astype(np.float32)
     bad = array.size - int(np.count_nonzero(np.isfinite(gradient)))

@@ -1,11 +1,11 @@
-"""Which stages `python -m deepreduce_tf inspect` tries, in which settings, and how it calls them."""
+"""Which stages are tried, in which settings, and by what label they are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.stage import Stage, registered_stages, resolve_class
+from deepreduce_tf.stage import Kind, Stage, registered_stages, resolve_class
 from deepreduce_tf.value_codecs import ValueCodec
 
 # The settings that are tried of a stage. One that is not named here, an application's too, is tried as it is by default.
@@ -23,8 +23,8 @@ class CodecError(RuntimeError):
     """A codec that does not do what its kind promises."""
 
 
-def settings(kind: type[Stage], names: Iterable[str] = ()) -> list[Stage | CodecError]:
-    """The stages to try, each registered one in its settings; those that cannot be made without arguments as errors.
+def stages_to_try(kind: type[Kind], names: Iterable[str] = ()) -> tuple[list[Kind], list[str]]:
+    """The stages to try, each registered one in its settings, and why those are missing that need arguments.
 
     Args:
         kind: `IndexCodec` or `ValueCodec`.
@@ -35,14 +35,15 @@ def settings(kind: type[Stage], names: Iterable[str] = ()) -> list[Stage | Codec
     """
     argument = {IndexCodec: "index", ValueCodec: "value"}[kind]
     named = [resolve_class(argument, name, kind) for name in names]
-    stages = []
+    stages: list[Kind] = []
+    failures: list[str] = []
     for stage in dict.fromkeys(named or registered_stages(kind)):
         for arguments in SETTINGS.get(stage.__name__, [{}]):
             try:
                 stages.append(stage(**arguments))
             except (TypeError, ValueError) as error:
-                stages.append(CodecError(f"{stage.__name__} cannot be made: {error}"))
-    return stages
+                failures.append(f"{stage.__name__} cannot be made: {error}")
+    return stages, failures
 
 
 def label(stage: Stage) -> str:
