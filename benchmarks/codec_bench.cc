@@ -33,8 +33,8 @@ double BoundBits(double size, double count) {
   return (std::lgamma(size + 1) - std::lgamma(count + 1) - std::lgamma(size - count + 1)) / std::log(2.0);
 }
 
-void BenchIndices(uint8_t id, double density, int64_t columns = 1) {
-  const IndexCodec& codec = FindIndex(id);
+void BenchIndices(const IndexCodecEntry& entry, double density, int64_t columns = 1) {
+  const IndexCodec& codec = *entry.codec;
   Segment segment;
   segment.size = 1000000;
   segment.columns = columns;
@@ -46,7 +46,7 @@ void BenchIndices(uint8_t id, double density, int64_t columns = 1) {
   const Bytes code(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
   bool ok = true;
   const double decode = BestNanoseconds([&] { ok &= Decode(codec, segment, code, &indices).ok(); });
-  std::printf("%-12s %5.1f %%  %8.3f bits/index  %6.4f of the bound  encode %5.2f  decode %5.2f ns/index%s\n", codec.name, 100 * density,
+  std::printf("%-12s %5.1f %%  %8.3f bits/index  %6.4f of the bound  encode %5.2f  decode %5.2f ns/index%s\n", entry.name, 100 * density,
               8.0 * static_cast<double>(length) / n, 8.0 * static_cast<double>(length) / BoundBits(1e6, n), encode / n, decode / n,
               ok ? "" : "  REFUSED");
 }
@@ -62,7 +62,7 @@ void BenchBloomFilter(int64_t size, double density, double rate) {
   const auto encode = [&](BloomPolicy policy) {
     return BestNanoseconds([&] { ok &= EncodeBloomFilter(segment, given, {rate, policy}, &code, &support).ok(); });
   };
-  const auto decode = [&] { return BestNanoseconds([&] { ok &= Decode(FindIndex(8), segment, code, &support).ok(); }); };
+  const auto decode = [&] { return BestNanoseconds([&] { ok &= Decode(kBloomFilter, segment, code, &support).ok(); }); };
   const double encode_p0 = encode(BloomPolicy::kP0), decode_p0 = decode(), accepted = static_cast<double>(support.size());
   const double query = BestNanoseconds([&] { ok &= BloomReader().Open(segment, code, static_cast<int64_t>(given.size())).ok(); });
   const double encode_p2 = encode(BloomPolicy::kP2), decode_p2 = decode();
@@ -71,13 +71,13 @@ void BenchBloomFilter(int64_t size, double density, double rate) {
               decode_p0 / n, encode_p2 / n, decode_p2 / n, ok ? "" : "  REFUSED");
 }
 
-void BenchValues(uint8_t id, int bits, bool l2, uint8_t inner = 1) {
-  const ValueCodec& codec = FindValue(id);
+void BenchValues(const ValueCodecEntry& entry, int bits, bool l2, const ValueCodecEntry* inner = nullptr) {
+  const ValueCodec& codec = *entry.codec;
   ValueOptions options;
   options.bits = bits;
   options.l2_norm = l2;
   options.level = 1;
-  options.inner = inner;
+  if (inner != nullptr) options.inner = inner->id;
   options.deflate = Zlib();
   Values values = NormalValues(2500000, 3);
   const double n = static_cast<double>(values.size());
@@ -93,8 +93,8 @@ void BenchValues(uint8_t id, int bits, bool l2, uint8_t inner = 1) {
     error += std::pow(values[i] - decoded[i], 2);
     norm += std::pow(values[i], 2);
   }
-  if (id == 6) std::printf("%-12s > ", FindValue(inner).name);
-  std::printf("%-12s %d bits%s  %7.3f bits/value  relative error %.5f  encode %6.2f  decode %5.2f ns/value%s\n", codec.name, bits,
+  if (inner != nullptr) std::printf("%-12s > ", inner->name);
+  std::printf("%-12s %d bits%s  %7.3f bits/value  relative error %.5f  encode %6.2f  decode %5.2f ns/value%s\n", entry.name, bits,
               l2 ? " l2" : "   ", 8.0 * static_cast<double>(length) / n, std::sqrt(error / norm), encode / n, decode / n,
               ok ? "" : "  REFUSED");
 }
@@ -103,23 +103,31 @@ void BenchValues(uint8_t id, int bits, bool l2, uint8_t inner = 1) {
 }  // namespace deepreduce::testing
 
 int main() {
+  using namespace deepreduce;
   using namespace deepreduce::testing;
-  for (uint8_t id : {1, 2, 3, 4, 5, 6, 7, 9}) {
-    for (double density : {0.001, 0.01, 0.1, 0.38, 0.5, 0.62, 0.9, 0.99}) BenchIndices(id, density);
+  for (const IndexCodecEntry& entry : IndexCodecs()) {
+    if (entry.codec == &kSeededSupport || entry.codec == &kBloomFilter) continue;
+    for (double density : {0.001, 0.01, 0.1, 0.38, 0.5, 0.62, 0.9, 0.99}) BenchIndices(entry, density);
+    if (entry.codec != &kAdaptive) continue;
+    for (double density : {0.001, 0.01, 0.1, 0.38}) BenchIndices(entry, density, 1000);
   }
   for (int64_t size : {36864, 1000000, 25560000}) {
     for (double density : {0.01, 0.1}) {
       for (double rate : {0.001, 0.01, 0.1}) BenchBloomFilter(size, density, rate);
     }
   }
-  for (double density : {0.001, 0.01, 0.1, 0.38}) BenchIndices(9, density, 1000);
-  for (uint8_t id : {1, 2, 3}) BenchValues(id, 8, false);
-  for (int bits : {2, 4, 8}) {
-    BenchValues(4, bits, false);
-    BenchValues(4, bits, true);
-    BenchValues(5, bits, false);
-    BenchValues(9, bits, false);
+  for (const ValueCodecEntry& entry : ValueCodecs()) {
+    if (entry.codec == &kDeflate) {
+      for (const ValueCodecEntry& inner : ValueCodecs()) {
+        if (inner.codec == &kFloat32 || inner.codec == &kQSGD || inner.codec == &kThreeLC) BenchValues(entry, 4, false, &inner);
+      }
+    } else if (entry.codec == &kQSGD || entry.codec == &kLogQuantizer || entry.codec == &kSketchML) {
+      for (int bits : {2, 4, 8}) {
+        BenchValues(entry, bits, false);
+        if (entry.codec == &kQSGD) BenchValues(entry, bits, true);
+      }
+    } else {
+      BenchValues(entry, 8, false);
+    }
   }
-  for (uint8_t id : {7, 8, 10, 11, 12}) BenchValues(id, 8, false);
-  for (uint8_t inner : {1, 4, 12}) BenchValues(6, 4, false, inner);
 }

@@ -1,4 +1,4 @@
-"""Index codecs: how the kept indices of a bucket become bytes. The bytes are defined in docs/format.md, "Index codes"."""
+"""Index codecs: how the kept indices of a bucket become bytes. The bytes are defined in docs/format/index_codes.md."""
 
 from __future__ import annotations
 

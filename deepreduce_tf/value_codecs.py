@@ -1,4 +1,4 @@
-"""Value codecs: how the kept values of a bucket become bytes. The bytes are defined in docs/format.md, "Value codes"."""
+"""Value codecs: how the kept values of a bucket become bytes. The bytes are defined in docs/format/value_codes.md."""
 
 from __future__ import annotations
 

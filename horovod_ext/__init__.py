@@ -5,13 +5,14 @@
 - a `GatherCompressor` is honoured wherever a compression is accepted: optimizers, tapes, `allreduce`, `grouped_allreduce`;
 - with Keras 3, `DistributedOptimizer`, tapes, callbacks and broadcasts really exchange, with any compression.
 
-A seam that this Horovod, Keras or TensorFlow does not have is an `ImportError` here, never training on one rank alone.
+It does so by patches of Horovod and Keras. A function to patch that this Horovod, Keras or TensorFlow does not have is an `ImportError`
+here, never training on one rank alone.
 """
 
-from horovod_ext import broadcast, callbacks, direct, gradients, keras3, loss_scale, optimizers, sessions, tape
-from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, ExchangeMetrics
+from horovod_ext import patches
+from horovod_ext.contract import Bucket, Encoded, ExchangeMetrics
+from horovod_ext.gather_compressor import GatherCompressor
 
-__all__ = ["Bucket", "Encoded", "GatherCompressor", "ExchangeMetrics"]
+__all__ = ["Bucket", "Encoded", "ExchangeMetrics", "GatherCompressor"]
 
-for _module in (gradients, tape, keras3, optimizers, loss_scale, direct, broadcast, callbacks, sessions):
-    _module.install()
+patches.install()

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from horovod_ext.contract import Gradient
 
-def plan(
-    gradients: Sequence[tf.Tensor | tf.IndexedSlices],
+
+def divide(
+    gradients: Sequence[Gradient],
     variables: Sequence[object],
     shapes: Sequence[tf.TensorShape],
     min_size: int,
@@ -29,26 +31,26 @@ def plan(
     Returns:
         Positions of the gradients that are averaged densely, and positions of the gradients of each bucket.
     """
-    small, buckets, room, kind = [], [], 0, None
+    small, buckets, space, kind = [], [], 0, None
     for i in reversed(range(len(gradients))):
         elements = shapes[i].num_elements() if shapes[i].is_fully_defined() else None
         if isinstance(gradients[i], tf.IndexedSlices):
             buckets.append([i])
-            room, kind = 0, None
+            space, kind = 0, None
         elif elements is not None and (elements < min_size or elements == 0):
             small.append(i)
         else:
             size = 4 * (elements or 0)
             before, kind = kind, (variables[i] is None, elements is None)
-            if size > room or not buckets or kind != before:
+            if size > space or not buckets or kind != before:
                 buckets.append([])
-                room = bucket_bytes
+                space = bucket_bytes
             buckets[-1].append(i)
-            room -= size
+            space -= size
     return small, buckets
 
 
-def static_shape(gradient: tf.Tensor | tf.IndexedSlices, variable: object) -> tf.TensorShape:
+def static_shape(gradient: Gradient, variable: object) -> tf.TensorShape:
     """The shape of a gradient's dense form, as far as it is known while tracing."""
     shape = tf.TensorShape(getattr(variable, "shape", None))
     if shape.is_fully_defined():

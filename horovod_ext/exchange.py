@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.tensorflow import mpi_ops
 
-from horovod_ext import buckets, names, slices
-from horovod_ext.gather_compressor import Bucket, Encoded, GatherCompressor, ExchangeMetrics, check_op
-
-Gradient = tf.Tensor | tf.IndexedSlices
+from horovod_ext import buckets, indexed_slices, messages
+from horovod_ext.contract import Bucket, BucketCodec, Encoded, ExchangeMetrics, Gradient, check_op
 
 
 def exchange(
-    compression: GatherCompressor,
+    compression: BucketCodec,
     gradients: Sequence[Gradient | None],
     variables: Sequence[object],
     *,
@@ -40,7 +38,7 @@ def exchange(
         sparse_as_dense: turn `tf.IndexedSlices` into dense tensors first.
 
     Returns:
-        One reduced gradient per gradient, with its dtype and shape.
+        One reduced gradient per gradient, with its dtype and shape. The ids of `tf.IndexedSlices` are merged and ascending.
 
     Raises:
         ValueError: for an `op` that is neither Average nor Sum, or gradients that are not floating point.
@@ -54,7 +52,7 @@ def exchange(
     if not present:
         return results
     if _is_alone(process_set):
-        reduced = [slices.scale(gradient, factor) for gradient in kept]
+        reduced = [indexed_slices.scale(gradient, factor) for gradient in kept]
     else:
         reduced = (_run_eagerly if tf.executing_eagerly() else _trace)(compression, kept, owners, op == hvd.Average, factor, process_set)
     for i, gradient in zip(present, reduced, strict=True):
@@ -81,7 +79,7 @@ def _prepare(gradient: Gradient, variable: object, sparse_as_dense: bool) -> Gra
             if not isinstance(variable, tf.Variable):
                 raise ValueError("tf.IndexedSlices must have a `dense_shape` to be exchanged. Received: dense_shape=None.")
             gradient = tf.IndexedSlices(gradient.values, gradient.indices, tf.shape(variable, gradient.indices.dtype))
-        return tf.convert_to_tensor(gradient) if sparse_as_dense else slices.merge(gradient)
+        return tf.convert_to_tensor(gradient) if sparse_as_dense else indexed_slices.merge(gradient)
     return tf.convert_to_tensor(gradient)
 
 
@@ -91,21 +89,29 @@ def _is_alone(process_set: hvd.ProcessSet) -> bool:
 
 
 class _Exchange:
-    """The plan for one list of gradients: who goes densely, which buckets there are, and what they are called on the wire.
+    """What is fixed for one list of gradients: who goes densely, which buckets there are, and what they are called on the wire.
 
     Holds no gradient and no variable, so that it can outlive them in a traced function.
     """
 
-    def __init__(self, compression, gradients, variables, average, factor, process_set):
+    def __init__(
+        self,
+        compression: BucketCodec,
+        gradients: Sequence[Gradient],
+        variables: Sequence[object],
+        average: bool,
+        factor: float,
+        process_set: hvd.ProcessSet,
+    ):
         self.compression = compression
         self.average = average
         self.factor = factor
         self.process_set = process_set
         self.shapes = [buckets.static_shape(g, v) for g, v in zip(gradients, variables, strict=True)]
-        self.labels = [f"{names.leaf(v)} {g.dtype.name}" for g, v in zip(gradients, variables, strict=True)]
+        self.labels = [f"{messages.leaf_name(v)} {g.dtype.name}" for g, v in zip(gradients, variables, strict=True)]
         self.slots = list(compression.slots(variables, self.shapes))
-        self.name = names.exchange_name(compression, self.slots, self.shapes, self.process_set)
-        self.small, self.buckets = buckets.plan(gradients, variables, self.shapes, compression.min_size, compression.bucket_bytes)
+        self.name = messages.exchange_name(compression, self.slots, self.shapes, self.process_set)
+        self.small, self.buckets = buckets.divide(gradients, variables, self.shapes, compression.min_size, compression.bucket_bytes)
 
     def __call__(self, gradients: Sequence[Gradient]) -> list[Gradient]:
         with tf.device("CPU"):
@@ -120,8 +126,8 @@ class _Exchange:
         results: list[Gradient | None] = [None] * len(gradients)
         done: list[object] = []
         encoded, clocks = [], []
-        # A rank with another plan has other messages. That shows in the first one, whatever it is; so the others wait for it, or one that
-        # this rank sends and another does not would keep the error from coming out.
+        # A rank with another model or configuration has other messages. That shows in the first one, whatever it is; so the others wait for
+        # it, or one that this rank sends and another does not would keep the error from coming out.
         first: list[tf.Tensor] = []
         for number, positions in enumerate(self.buckets):
             outputs, sent, times, operations = self._exchange_bucket(gradients, positions, number, step, ranks, scale, first)
@@ -141,7 +147,17 @@ class _Exchange:
         with tf.control_dependencies([operation for operation in done if operation is not None]):
             return [tf.nest.map_structure(tf.identity, result, expand_composites=True) for result in results]
 
-    def _exchange_bucket(self, gradients, positions, number, step, ranks, scale, after):
+    def _exchange_bucket(
+        self,
+        gradients: Sequence[Gradient],
+        positions: Sequence[int],
+        number: int,
+        step: tf.Tensor,
+        ranks: tf.Tensor,
+        scale: tf.Tensor,
+        after: Sequence[tf.Tensor],
+    ) -> tuple[Sequence[Gradient], Encoded, tuple[tf.Tensor, ...], list[tf.Operation]]:
+        """One gather. Returns the reduced gradients, what this rank sent, four times and the ops that commit it."""
         inputs = [_to_float32(gradients[i]) for i in positions]
         started = _clock(inputs)
         with tf.control_dependencies([started]):
@@ -163,7 +179,7 @@ class _Exchange:
             payload, name=f"HorovodAllgather_{self.name}_{number}", ignore_name_scope=True, process_set=self.process_set
         )
         gathered = _clock([payloads])
-        with tf.control_dependencies([_require(tf.size(payloads) >= 0)]):
+        with tf.control_dependencies([messages.keep(tf.size(payloads) >= 0)]):
             commits = list(sent.commit())
         with tf.control_dependencies([gathered]):
             payloads = tf.identity(payloads)
@@ -171,8 +187,10 @@ class _Exchange:
         decoded = _clock(outputs)
         return outputs, sent, (started, coded, gathered, decoded), commits
 
-    def _average_small(self, gradients, step, scale, after):
-        """Horovod's own dense way, all small gradients of a dtype in one message."""
+    def _average_small(
+        self, gradients: Sequence[Gradient], step: tf.Tensor, scale: tf.Tensor, after: Sequence[tf.Tensor]
+    ) -> Iterator[tuple[int, tf.Tensor]]:
+        """Horovod's own dense way, all small gradients of a dtype in one message. Yields positions and reduced gradients."""
         for dtype in (tf.float32, tf.float64):
             positions = [i for i in self.small if (gradients[i].dtype == tf.float64) == (dtype == tf.float64)]
             if not positions:
@@ -191,18 +209,20 @@ class _Exchange:
             )
             after = after or [total]
             reduced = tf.split(total * tf.cast(scale, dtype), [*(self.shapes[i].num_elements() for i in positions), 1])
-            with tf.control_dependencies([_require(total[-1] >= 0)]):
+            with tf.control_dependencies([messages.keep(total[-1] >= 0)]):
                 reduced = [tf.identity(value) for value in reduced]
             for i, value in zip(positions, reduced, strict=False):
                 yield i, tf.cast(tf.reshape(value, self.shapes[i]), gradients[i].dtype)
 
-    def _restore(self, output: Gradient, gradient: Gradient) -> Gradient:
+    @staticmethod
+    def _restore(output: Gradient, gradient: Gradient) -> Gradient:
+        """A result with the dtype and static shape of the gradient that was sent."""
         if isinstance(gradient, tf.IndexedSlices):
             values = tf.cast(output.values, gradient.dtype)
             return tf.IndexedSlices(values, tf.cast(output.indices, gradient.indices.dtype), gradient.dense_shape)
         return tf.cast(tf.ensure_shape(output, gradient.shape), gradient.dtype)
 
-    def _metrics(self, gradients, clocks) -> ExchangeMetrics:
+    def _metrics(self, gradients: Sequence[Gradient], clocks: Sequence[tuple[tf.Tensor, ...]]) -> ExchangeMetrics:
         def bytes_of(positions):
             sizes = [
                 tf.reduce_prod(tf.cast(gradients[i].dense_shape, tf.float64))
@@ -224,21 +244,13 @@ def _to_float32(gradient: Gradient) -> Gradient:
     return tf.cast(gradient, tf.float32)
 
 
-def _require(received: tf.Tensor) -> tf.Operation:
-    """An op with a side effect that needs a boolean, true in any case, made of what was received.
-
-    Horovod's ops have none to TensorFlow, which removes them, control dependencies or not, on a rank that happens to use no result.
-    """
-    return tf.raw_ops.Assert(condition=received, data=[received])
-
-
 def _clock(after: Sequence[Gradient]) -> tf.Tensor:
     """The time at which all of these are there."""
     with tf.control_dependencies(tf.nest.flatten(after, expand_composites=True)):
         return tf.timestamp()
 
 
-def _trace(compression, gradients, variables, *options) -> list[Gradient]:
+def _trace(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: object) -> list[Gradient]:
     return _Exchange(compression, gradients, variables, *options)(gradients)
 
 
@@ -247,7 +259,7 @@ def _trace(compression, gradients, variables, *options) -> list[Gradient]:
 _FUNCTIONS = "_exchange_functions"
 
 
-def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
+def _run_eagerly(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: object) -> list[Gradient]:
     """Runs an exchange as a traced function, so that eager loops trace once per list of variables and kinds of gradients, not per step."""
     owners = [variable for variable in variables if isinstance(variable, tf.Variable)]
     identities = tuple(id(variable) if isinstance(variable, tf.Variable) else variable for variable in variables)
@@ -255,8 +267,8 @@ def _run_eagerly(compression, gradients, variables, *options) -> list[Gradient]:
     key = (identities, kinds, options)
     functions = vars(compression).setdefault(_FUNCTIONS, {})  # by way of vars, so that no checkpoint follows it
     if key not in functions:
-        plan = _Exchange(compression, gradients, variables, *options)
-        functions[key] = tf.function(plan.__call__, reduce_retracing=True)
+        traced = _Exchange(compression, gradients, variables, *options)
+        functions[key] = tf.function(traced.__call__, reduce_retracing=True)
         for owner in owners:
             weakref.finalize(owner, _forget, weakref.ref(compression), key)
     return functions[key](gradients)

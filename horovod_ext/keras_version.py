@@ -1,35 +1,31 @@
-"""Which Keras an object belongs to, told by its class."""
+"""Which Keras an object belongs to, told by its class.
+
+Keras 3 stays installed, and its objects turn up, when TF_USE_LEGACY_KERAS makes `tf.keras` Keras 2.
+"""
 
 from __future__ import annotations
 
-import functools
 from types import ModuleType
 from typing import Any
 
+import keras
 
-@functools.cache
-def keras3() -> ModuleType | None:
-    """The installed Keras if it is Keras 3. It stays there, and its objects turn up, when TF_USE_LEGACY_KERAS makes `tf.keras` Keras 2."""
-    try:
-        import keras
-    except ImportError:
-        return None
-    return keras if int(keras.__version__.split(".")[0]) >= 3 else None
+
+def is_keras3_module(module: ModuleType) -> bool:
+    """Whether a module called Keras is Keras 3: `tensorflow.keras` is a lazily loaded module of its own."""
+    return issubclass(module.Model, keras.Model)
 
 
 def is_keras3_optimizer(optimizer: Any) -> bool:
-    keras = keras3()
-    return keras is not None and isinstance(optimizer, keras.optimizers.Optimizer)
+    return isinstance(optimizer, keras.optimizers.Optimizer)
 
 
 def is_keras3_model(model: Any) -> bool:
-    keras = keras3()
-    return keras is not None and isinstance(model, keras.Model)
+    return isinstance(model, keras.Model)
 
 
 def is_keras3_variable(variable: Any) -> bool:
-    keras = keras3()
-    return keras is not None and isinstance(variable, keras.Variable)
+    return isinstance(variable, keras.Variable)
 
 
 def tensorflow_variable(variable: Any) -> Any:

@@ -8,14 +8,14 @@ import tensorflow as tf
 from tensorflow.python.ops import control_flow_util
 
 
-def refuse(what: str, *, gathers: bool = True) -> None:
+def refuse(what: str, *, stock_ops: bool = False) -> None:
     """Raises a ValueError if the code being traced will be compiled by XLA.
 
     Args:
         what: the caller, for the message.
-        gathers: False where only stock Horovod ops are used, which a Horovod built with HOROVOD_ENABLE_XLA_OPS can compile.
+        stock_ops: whether only ops of Horovod are used, which a Horovod built with HOROVOD_ENABLE_XLA_OPS can compile.
     """
-    if not gathers and os.environ.get("HOROVOD_ENABLE_XLA_OPS", "0") == "1":
+    if stock_ops and os.environ.get("HOROVOD_ENABLE_XLA_OPS", "0") == "1":
         return
     if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
         raise ValueError(

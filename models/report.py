@@ -19,15 +19,15 @@ FLOAT_BYTES = 4
 
 
 @dataclasses.dataclass(frozen=True)
-class Figures:
-    """The figures of one run; None where one does not apply, as with one rank, which exchanges nothing.
+class Metrics:
+    """The metrics of one run; None where one does not apply, as with one rank, which exchanges nothing.
 
     Attributes:
         accuracy: share of the test images that are classified rightly.
         relative_volume: bytes sent, small dense gradients included, over the bytes of the whole gradient in float32.
         relative_to_pairs: the same bytes over those of raw (int32 index, float32 value) pairs, small dense gradients included.
         bits_per_index, bits_per_value: code bits for each element that was kept.
-        index_bound: log2 C(d, r) / r, the fewest bits per index that tell any r of d places apart.
+        index_bound: log2 C(d, r) / r, the fewest bits per index that tell any r of d indices apart.
         bytes_per_step: bytes that one rank hands to the exchange in a step.
         encode_ms, exchange_ms, decode_ms: milliseconds per step and rank; the exchange includes waiting for the slowest rank.
     """
@@ -48,21 +48,21 @@ class Figures:
         return json.dumps({key: value if value is None else round(value, 6) for key, value in dataclasses.asdict(self).items()})
 
 
-def dense_figures(accuracy: float, model: keras.Model, bytes_per_value: int) -> Figures:
-    """Figures of a run that exchanged every gradient element as a float of `bytes_per_value` bytes."""
+def dense_metrics(accuracy: float, model: keras.Model, bytes_per_value: int) -> Metrics:
+    """Metrics of a run that exchanged every gradient element as a float of `bytes_per_value` bytes."""
     elements = sum(int(np.prod(v.shape)) for v in model.trainable_weights)
     sent = float(elements * bytes_per_value)
-    return Figures(accuracy, bytes_per_value / FLOAT_BYTES, None, None, None, None, sent, None, None, None)
+    return Metrics(accuracy, bytes_per_value / FLOAT_BYTES, None, None, None, None, sent, None, None, None)
 
 
-def compressed_figures(accuracy: float, compression: DeepReduce) -> Figures:
-    """Figures of a run that exchanged through `compression`, over all ranks. Every rank has to call this."""
+def compressed_metrics(accuracy: float, compression: DeepReduce) -> Metrics:
+    """Metrics of a run that exchanged through `compression`, over all ranks. Every rank has to call this."""
     stats = {key: float(value) for key, value in compression.stats().items()}
     names = sorted(stats)
     sums = hvd.allreduce(tf.constant([stats[name] for name in names], tf.float64), name="stats", op=hvd.Sum).numpy()
     total = dict(zip(names, sums.tolist(), strict=True))
     sent = total["payload_bytes"] + total["small_bytes"]
-    return Figures(
+    return Metrics(
         accuracy=accuracy,
         relative_volume=_ratio(sent, total["dense_bytes"]),
         relative_to_pairs=_ratio(sent, total["pair_bytes"]),
@@ -76,20 +76,20 @@ def compressed_figures(accuracy: float, compression: DeepReduce) -> Figures:
     )
 
 
-def print_table(title: str, figures: Figures, seconds: float) -> None:
-    """Prints the figures and the seconds of training."""
+def print_table(title: str, metrics: Metrics, seconds: float) -> None:
+    """Prints the metrics and the seconds of training."""
     table = rich.table.Table(title=title, show_header=False)
     rows = (
-        ("test accuracy", f"{100 * figures.accuracy:.2f} %"),
-        ("bytes sent per step and rank", _number(figures.bytes_per_step, digits=0)),
-        ("relative volume, against dense float32", _percent(figures.relative_volume)),
-        ("relative volume, against raw (index, value) pairs", _percent(figures.relative_to_pairs)),
-        ("bits per index", _number(figures.bits_per_index)),
-        ("log2 C(d, r) / r, the bound of bits per index", _number(figures.index_bound)),
-        ("bits per value", _number(figures.bits_per_value)),
-        ("encode, ms per step", _number(figures.encode_ms)),
-        ("exchange, ms per step", _number(figures.exchange_ms)),
-        ("decode, ms per step", _number(figures.decode_ms)),
+        ("test accuracy", f"{100 * metrics.accuracy:.2f} %"),
+        ("bytes sent per step and rank", _number(metrics.bytes_per_step, digits=0)),
+        ("relative volume, against dense float32", _percent(metrics.relative_volume)),
+        ("relative volume, against raw (index, value) pairs", _percent(metrics.relative_to_pairs)),
+        ("bits per index", _number(metrics.bits_per_index)),
+        ("log2 C(d, r) / r, the bound of bits per index", _number(metrics.index_bound)),
+        ("bits per value", _number(metrics.bits_per_value)),
+        ("encode, ms per step", _number(metrics.encode_ms)),
+        ("exchange, ms per step", _number(metrics.exchange_ms)),
+        ("decode, ms per step", _number(metrics.decode_ms)),
         ("training", f"{seconds:.0f} s"),
     )
     table.add_column()

@@ -1,6 +1,6 @@
 """Trains ResNet-20 or an MLP on Fashion-MNIST with compressed gradients: `horovodrun -np 2 python models/train.py`.
 
-Ends with a table of what was sent and, as the last line, the same figures as one line of JSON.
+Ends with a table of what was sent and, as the last line, the same metrics as one line of JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DENSE = {"none": (hvd.Compression.none, 4), "fp16": (hvd.Compression.fp16, 2)}
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line, with the defaults that the README's figures were measured with."""
+    """The command line, with the defaults that the README's results were measured with."""
     parser = argparse.ArgumentParser(description="Train a network on Fashion-MNIST over Horovod with compressed gradients.")
     parser.add_argument("--model", choices=tuple(MODELS), default="resnet20", help="the network (default %(default)s)")
     parser.add_argument("--compression", choices=("deepreduce", *DENSE), default="deepreduce", help="none and fp16 are Horovod's own")
@@ -167,26 +167,26 @@ def main() -> None:
         sys.exit(f"train.py: {len(differing)} of {len(model.weights)} weights differ between the ranks, the first is {differing[0]}")
     accuracy = evaluate(model, data)
     if arguments.compression in DENSE:
-        figures = report.dense_figures(accuracy, model, DENSE[arguments.compression][1])
+        metrics = report.dense_metrics(accuracy, model, DENSE[arguments.compression][1])
     else:
-        figures = report.compressed_figures(accuracy, compression)
+        metrics = report.compressed_metrics(accuracy, compression)
     if hvd.rank() == 0:
-        keep_files(model, figures, data, arguments)
+        keep_files(model, metrics, data, arguments)
         print(f"weights are equal, bit for bit, on {hvd.size()} rank{'s' if hvd.size() > 1 else ''}")
         title = f"{MODELS[arguments.model][0]} on {data.name}, {hvd.size()} x {arguments.batch_size} images, {arguments.steps} steps"
         configuration = f"compression {arguments.compression}" if arguments.compression in DENSE else repr(compression)
-        report.print_table(f"{title}\n{configuration}", figures, seconds)
-        print(figures.to_json(), flush=True)
+        report.print_table(f"{title}\n{configuration}", metrics, seconds)
+        print(metrics.to_json(), flush=True)
 
 
-def keep_files(model: keras.Model, figures: report.Figures, data: ImageData, arguments: argparse.Namespace) -> None:
+def keep_files(model: keras.Model, metrics: report.Metrics, data: ImageData, arguments: argparse.Namespace) -> None:
     """Writes the files that were asked for."""
     if arguments.save:
         model.save(arguments.save)
     if arguments.save_gradients:
         save_gradients(model, data, arguments)
     if arguments.json:
-        arguments.json.write_text(figures.to_json() + "\n")
+        arguments.json.write_text(metrics.to_json() + "\n")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from format_reference import DOUBLE_EXPONENTIAL, POLYNOMIAL, Piece, read_curve
+from format.reference.sorted_curve import DOUBLE_EXPONENTIAL, POLYNOMIAL, Piece, read_curve
 from scipy.optimize import OptimizeWarning, curve_fit
 
 from deepreduce_tf import ops

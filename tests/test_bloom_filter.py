@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
-from format_reference import POLICIES
+from format.reference.bloom_filter import POLICIES
 from stages import bucket_of, residuals_of
 
 from deepreduce_tf import BloomFilter, DeepReduce, Rice, TopK, ops

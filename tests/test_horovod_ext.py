@@ -13,7 +13,8 @@ import tensorflow as tf
 
 import horovod_ext
 from deepreduce_tf import DeepReduce
-from horovod_ext import seams, slices
+from horovod_ext import indexed_slices, once
+from horovod_ext.patches.patching import replace
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,16 +22,16 @@ def world_of_one():
     hvd.init()
 
 
-def test_a_missing_seam_is_an_error_that_names_it():
+def test_a_missing_function_is_an_error_that_names_it():
     with pytest.raises(ImportError, match=r"package\.exchange\(tensor, name\), which this version does not have.*horovod 0\.28\.1"):
-        seams.replace(types.ModuleType("package"), "exchange", ["tensor", "name"], lambda stock: stock)
+        replace(types.ModuleType("package"), "exchange", ["tensor", "name"], lambda stock: stock)
 
 
-def test_a_seam_with_other_parameters_is_an_error_that_shows_both():
+def test_a_function_with_other_parameters_is_an_error_that_shows_both():
     package = types.ModuleType("package")
     package.exchange = lambda tensor, other: None
     with pytest.raises(ImportError, match=r"package\.exchange\(tensor, name\)\. Received: package\.exchange\(tensor, other\)"):
-        seams.replace(package, "exchange", ["tensor", "name"], lambda stock: stock)
+        replace(package, "exchange", ["tensor", "name"], lambda stock: stock)
 
 
 def test_installing_twice_changes_nothing():
@@ -58,14 +59,15 @@ def test_replaced_functions_keep_the_signature_and_documentation_of_stock():
 
 
 def test_merging_sums_duplicate_ids_and_sorts_them():
-    merged = slices.merge(tf.IndexedSlices(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([7, 2, 7], tf.int64), tf.constant([9, 1])))
+    values, ids = tf.constant([[1.0], [2.0], [4.0]]), tf.constant([7, 2, 7], tf.int64)
+    merged = indexed_slices.merge(tf.IndexedSlices(values, ids, tf.constant([9, 1])))
     assert merged.indices.dtype == tf.int64
     assert merged.indices.numpy().tolist() == [2, 7]
     assert merged.values.numpy().tolist() == [[2.0], [5.0]]
 
 
 def test_merging_nothing_gives_nothing():
-    merged = slices.merge(tf.IndexedSlices(tf.zeros([0, 3]), tf.zeros([0], tf.int32), tf.constant([9, 3])))
+    merged = indexed_slices.merge(tf.IndexedSlices(tf.zeros([0, 3]), tf.zeros([0], tf.int32), tf.constant([9, 3])))
     assert merged.values.shape == (0, 3)
 
 
@@ -92,6 +94,9 @@ def test_a_class_or_a_name_is_refused_where_a_compression_is_expected(compressio
             use()
 
 
-def test_a_nameless_tensor_is_reduced_with_a_warning():
-    with pytest.warns(UserWarning, match="has no error feedback"):
-        hvd.allreduce(tf.ones(3), compression=DeepReduce())
+def test_a_nameless_tensor_is_reduced_with_one_warning_that_points_at_the_call(monkeypatch):
+    monkeypatch.setattr(once, "_shown", set())
+    with pytest.warns(UserWarning, match="has no error feedback") as caught:
+        for _ in range(2):
+            hvd.allreduce(tf.ones(3), compression=DeepReduce())
+    assert [warning.filename for warning in caught] == [__file__]

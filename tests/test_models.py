@@ -179,7 +179,7 @@ def test_networks_survive_saving(network, tmp_path):
     np.testing.assert_array_equal(loaded.predict(images, verbose=0), model.predict(images, verbose=0))
 
 
-def test_figures_are_ratios_over_all_ranks(monkeypatch):
+def test_metrics_are_ratios_over_all_ranks(monkeypatch):
     import report
 
     stats = {
@@ -196,9 +196,9 @@ def test_figures_are_ratios_over_all_ranks(monkeypatch):
         "exchange_seconds": 0.03,
         "decode_seconds": 0.01,
     }
-    monkeypatch.setattr(report.hvd, "allreduce", lambda tensor, name, op: 2 * tensor)  # two ranks with equal figures
-    figures = report.compressed_figures(0.9, SimpleNamespace(stats=lambda: stats))
-    assert json.loads(figures.to_json()) == {
+    monkeypatch.setattr(report.hvd, "allreduce", lambda tensor, name, op: 2 * tensor)  # two ranks with equal metrics
+    metrics = report.compressed_metrics(0.9, SimpleNamespace(stats=lambda: stats))
+    assert json.loads(metrics.to_json()) == {
         "accuracy": 0.9,
         "relative_volume": 0.05,
         "relative_to_pairs": 0.25,
@@ -212,15 +212,15 @@ def test_figures_are_ratios_over_all_ranks(monkeypatch):
     }
 
 
-def test_figures_that_do_not_apply_are_null(monkeypatch):
+def test_metrics_that_do_not_apply_are_null(monkeypatch):
     import report
 
     keys = "steps payload_bytes small_bytes dense_bytes pair_bytes indices index_bits value_bits bound_bits"
     stats = dict.fromkeys(f"{keys} encode_seconds exchange_seconds decode_seconds".split(), 0.0) | {"steps": 1.0, "dense_bytes": 4.0}
     monkeypatch.setattr(report.hvd, "allreduce", lambda tensor, name, op: tensor)
-    figures = json.loads(report.compressed_figures(0.5, SimpleNamespace(stats=lambda: stats)).to_json())
-    assert figures["bits_per_index"] is None
-    assert figures["relative_volume"] == 0
+    metrics = json.loads(report.compressed_metrics(0.5, SimpleNamespace(stats=lambda: stats)).to_json())
+    assert metrics["bits_per_index"] is None
+    assert metrics["relative_volume"] == 0
 
 
 def test_a_weight_that_differs_on_one_rank_is_named(monkeypatch):
@@ -250,15 +250,15 @@ def train(*arguments, ranks=2):
 @pytest.mark.timeout(300)
 def test_two_ranks_train_with_compressed_gradients(fashion_mnist, tmp_path):
     lines = train("--steps", "3", "--batch-size", "8", "--json", str(tmp_path / "last.json"))
-    figures = json.loads(lines[-1])
-    assert list(figures) == JSON_KEYS
+    metrics = json.loads(lines[-1])
+    assert list(metrics) == JSON_KEYS
     assert (tmp_path / "last.json").read_text() == lines[-1] + "\n"
-    assert all(isinstance(value, float) for value in figures.values())
-    assert 0.02 < figures["relative_volume"] < 0.06
-    assert figures["relative_to_pairs"] < 0.5
-    assert figures["index_bound"] < figures["bits_per_index"] < 1.1 * figures["index_bound"] + 0.2
-    assert 8 <= figures["bits_per_value"] < 8.5
-    assert figures["bytes_per_step"] == pytest.approx(figures["relative_volume"] * 4 * TRAINABLE_ELEMENTS, rel=1e-3)
+    assert all(isinstance(value, float) for value in metrics.values())
+    assert 0.02 < metrics["relative_volume"] < 0.06
+    assert metrics["relative_to_pairs"] < 0.5
+    assert metrics["index_bound"] < metrics["bits_per_index"] < 1.1 * metrics["index_bound"] + 0.2
+    assert 8 <= metrics["bits_per_value"] < 8.5
+    assert metrics["bytes_per_step"] == pytest.approx(metrics["relative_volume"] * 4 * TRAINABLE_ELEMENTS, rel=1e-3)
     assert any("weights are equal, bit for bit, on 2 ranks" in line for line in lines)
     assert any("Fashion-MNIST" in line for line in lines)
 
@@ -268,11 +268,11 @@ def test_two_ranks_train_with_compressed_gradients(fashion_mnist, tmp_path):
 def test_two_ranks_train_with_horovods_own_compressions(fashion_mnist, tmp_path, compression, bytes_per_value):
     model = tmp_path / "model.keras"
     lines = train("--compression", compression, "--steps", "3", "--batch-size", "8", "--save", str(model))
-    figures = json.loads(lines[-1])
-    assert list(figures) == JSON_KEYS
+    metrics = json.loads(lines[-1])
+    assert list(metrics) == JSON_KEYS
     known = {"relative_volume": bytes_per_value / 4, "bytes_per_step": bytes_per_value * TRAINABLE_ELEMENTS}
-    assert {key: value for key, value in figures.items() if value is not None and key != "accuracy"} == known
-    assert 0 < figures["accuracy"] <= 1
+    assert {key: value for key, value in metrics.items() if value is not None and key != "accuracy"} == known
+    assert 0 < metrics["accuracy"] <= 1
     assert model.exists()
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
-from format_reference import decode_frame
+from format.reference import decode_frame
 from resnet50_shapes import SHAPES
 from stages import bucket_of, built_in, ragged, segments_of
 

@@ -7,16 +7,21 @@
 #include <numeric>
 #include <vector>
 
+#include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
+#include "deepreduce_tf/cc/lib/index/index_codecs.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce::testing {
 
 using Bytes = std::vector<uint8_t>;
 using Support = std::vector<int32_t>;
 using Values = std::vector<float>;
+
+// Codecs behind which Deflate is tried, for 2 to 8 bits.
+constexpr uint8_t kInnerCodecs[] = {kQSGDId, kFloat16Id, kBFloat16Id, kTernGradId, kNaturalId, kThreeLCId, kFloat32Id};
 
 inline Support UniformSupport(int64_t size, int64_t count, uint64_t seed) {
   Support support(static_cast<size_t>(count));
@@ -50,8 +55,25 @@ inline Values NormalValues(size_t n, uint64_t seed) {
   return values;
 }
 
-inline const IndexCodec& FindIndex(uint8_t id) { return *FindIndexCodec(id); }
-inline const ValueCodec& FindValue(uint8_t id) { return *FindValueCodec(id); }
+// Few different magnitudes, both signs.
+inline Values Tied(size_t n, uint64_t seed, uint64_t different) {
+  Values values(n);
+  for (size_t i = 0; i < n; ++i) {
+    const uint64_t bits = RandomBits(seed, i);
+    values[i] = static_cast<float>((bits >> 8) % different) * 0.5f * (bits % 2 == 0 ? 1.0f : -1.0f);
+  }
+  return values;
+}
+
+// Magnitudes over all finite floats, denormal ones too.
+inline Values AnyFinite(size_t n, uint64_t seed) {
+  Values values(n);
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t bits = static_cast<uint32_t>(RandomBits(seed, i));
+    values[i] = FloatOf((bits & 0x7f800000u) == 0x7f800000u ? bits & 0x807fffffu : bits);
+  }
+  return values;
+}
 
 // The code alone, at exactly its length on the heap, so that sanitizers see a read beyond it.
 inline Bytes Encode(const IndexCodec& codec, const Segment& segment, const Support& indices) {

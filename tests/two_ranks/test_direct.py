@@ -10,6 +10,8 @@ import pytest
 import tensorflow as tf
 from whole_compressor import Whole
 
+from horovod_ext import once
+
 RANK = hvd.rank()
 MINE = [1.0 + 2.0 * RANK, 10.0]
 
@@ -101,9 +103,7 @@ def test_a_reference_taken_before_our_import_works_through_compress(stock_allred
 
 
 def test_compress_alone_warns_once(monkeypatch):
-    from horovod_ext import gather_compressor
-
-    monkeypatch.setattr(gather_compressor, "_warned_stand_alone", False)
+    monkeypatch.setattr(once, "_shown", set())
     compression = Whole()
     with pytest.warns(UserWarning, match="no error feedback"):
         one, context = compression.compress(tf.constant(MINE))

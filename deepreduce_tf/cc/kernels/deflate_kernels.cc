@@ -1,8 +1,12 @@
 // Deflate's encoder, behind the op of any value codec; and the way back to the code of an application's codec.
+#include "absl/strings/str_cat.h"
+#include "deepreduce_tf/cc/kernels/code_tensors.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/kernels/segment_tensors.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
+#include "deepreduce_tf/cc/lib/value/deflate.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce {
 namespace {
@@ -28,34 +32,35 @@ class DeflateEncodeOp : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
-    const Tensor *values, *inner_decoded, *splits, *inner_code, *inner_splits;
+    const Tensor *values, *inner_decoded, *splits_input, *inner_code, *inner_splits_input;
     OP_REQUIRES_OK(context, context->input("values", &values));
     OP_REQUIRES_OK(context, context->input("inner_decoded", &inner_decoded));
-    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("splits", &splits_input));
     OP_REQUIRES_OK(context, context->input("inner_code", &inner_code));
-    OP_REQUIRES_OK(context, context->input("inner_splits", &inner_splits));
+    OP_REQUIRES_OK(context, context->input("inner_splits", &inner_splits_input));
     OP_REQUIRES_OK(context, CheckVector("values", *values));
     OP_REQUIRES_OK(context, CheckVector("inner_decoded", *inner_decoded, values->NumElements()));
-    OP_REQUIRES_OK(context, CheckVector("splits", *splits));
-    OP_REQUIRES(context, splits->NumElements() > 0, absl::InvalidArgumentError("`splits` must not be empty. Received: shape=[0]"));
-    const int64_t n = splits->NumElements() - 1;
-    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, n, values->NumElements()));
+    OP_REQUIRES_OK(context, CheckVector("splits", *splits_input));
+    OP_REQUIRES(context, splits_input->NumElements() > 0, absl::InvalidArgumentError("`splits` must not be empty. Received: shape=[0]"));
+    const int64_t n = splits_input->NumElements() - 1;
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits_input, n, values->NumElements()));
     OP_REQUIRES_OK(context, CheckVector("inner_code", *inner_code));
-    OP_REQUIRES_OK(context, CheckSplits("inner_splits", *inner_splits, n, inner_code->NumElements()));
-    const Span<const int64_t> ends = View<int64_t>(*splits), inner_ends = View<int64_t>(*inner_splits);
+    OP_REQUIRES_OK(context, CheckSplits("inner_splits", *inner_splits_input, n, inner_code->NumElements()));
+    const Span<const int64_t> splits = View<int64_t>(*splits_input), inner_splits = View<int64_t>(*inner_splits_input);
 
     Tensor* decoded;
     OP_REQUIRES_OK(context, context->allocate_output("decoded", values->shape(), &decoded));
-    Tensor room;
-    const auto start = [&](int64_t i) { return 4 * ends[i] + inner_ends[i] + i * static_cast<int64_t>(kDeflateHeaderLength); };
-    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {start(n)}, &room));
-    uint8_t* bytes = room.flat<uint8_t>().data();
+    Tensor buffer;
+    const auto start = [&](int64_t i) { return 4 * splits[i] + inner_splits[i] + i * static_cast<int64_t>(kDeflateHeaderLength); };
+    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {start(n)}, &buffer));
+    uint8_t* bytes = buffer.flat<uint8_t>().data();
     std::vector<int64_t> lengths(n);
-    SegmentLoop loop(context, Lengths(ends));
+    SegmentLoop loop(context, LengthsOf(splits));
     loop.Run([&](int, int64_t i) {
-      lengths[i] = EncodeSegment(View<float>(*values).subspan(ends[i], ends[i + 1] - ends[i]), View<float>(*inner_decoded).data + ends[i],
-                                 View<uint8_t>(*inner_code).subspan(inner_ends[i], inner_ends[i + 1] - inner_ends[i]), bytes + start(i),
-                                 decoded->flat<float>().data() + ends[i]);
+      lengths[i] =
+          EncodeSegment(View<float>(*values).subspan(splits[i], splits[i + 1] - splits[i]), View<float>(*inner_decoded).data + splits[i],
+                        View<uint8_t>(*inner_code).subspan(inner_splits[i], inner_splits[i + 1] - inner_splits[i]), bytes + start(i),
+                        decoded->flat<float>().data() + splits[i]);
     });
     OP_REQUIRES_OK(context, OutputCodes(context, "code", "code_splits", lengths, [&](int64_t i) { return bytes + start(i); }));
   }
@@ -84,14 +89,14 @@ class InflateOp : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     Codes codes;
     OP_REQUIRES_OK(context, codes.Read(context));
-    const std::vector<int64_t> code_lengths = Lengths(codes.ends);
+    const std::vector<int64_t> code_lengths = LengthsOf(codes.splits);
     const int64_t n = static_cast<int64_t>(code_lengths.size());
     std::vector<int64_t> starts(n + 1, 0);
-    for (int64_t i = 0; i < n; ++i) starts[i + 1] = starts[i] + MostBytes(code_lengths[i], codes.counts[i]);
+    for (int64_t i = 0; i < n; ++i) starts[i + 1] = starts[i] + MaxBytes(code_lengths[i], codes.counts[i]);
 
-    Tensor room;
-    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {starts[n]}, &room));
-    uint8_t* bytes = room.flat<uint8_t>().data();
+    Tensor buffer;
+    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {starts[n]}, &buffer));
+    uint8_t* bytes = buffer.flat<uint8_t>().data();
     std::vector<int64_t> lengths(n, 0);
     SharedStatus status;
     SegmentLoop loop(context, code_lengths);
@@ -107,9 +112,9 @@ class InflateOp : public tensorflow::OpKernel {
   }
 
  private:
-  // Of what a code may hold: as many bytes as it has when it is stored, and no byte of a zlib stream holds more than 1032.
-  static int64_t MostBytes(int64_t code_length, int64_t count) {
-    return std::max(code_length, std::min<int64_t>(1032 * code_length, MostApplicationBytes(count)));
+  // What a code may hold: as many bytes as it has when it is stored, and no byte of a zlib stream holds more than 1032.
+  static int64_t MaxBytes(int64_t code_length, int64_t count) {
+    return std::max(code_length, std::min<int64_t>(1032 * code_length, MaxApplicationBytes(count)));
   }
 
   ValueOptions options_;

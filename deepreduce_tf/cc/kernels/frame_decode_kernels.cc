@@ -1,11 +1,14 @@
 // The frames of all ranks back into one dense tensor per gradient.
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+#include "deepreduce_tf/cc/kernels/code_tensors.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/kernels/segment_tensors.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
 #include "deepreduce_tf/cc/lib/frame.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/index/index_codecs.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce {
 namespace {
@@ -89,7 +92,7 @@ class FrameOp : public tensorflow::OpKernel {
   int index_codec_, value_codec_;
 };
 
-// Both codes of a segment to places and values.
+// Both codes of a segment to indices and values.
 class SegmentDecoder {
  public:
   absl::Status Find(int index_codec, int value_codec) {
@@ -99,7 +102,7 @@ class SegmentDecoder {
       return absl::InvalidArgumentError(
           absl::StrCat("no built-in codecs with these ids. Received: index_codec=", index_codec, ", value_codec=", value_codec));
     }
-    return value_codec == kDeflateId ? FindZlibNg(&options_.deflate) : absl::OkStatus();
+    return value_ == &kDeflate ? FindZlibNg(&options_.deflate) : absl::OkStatus();
   }
 
   template <class Frames>
@@ -214,7 +217,7 @@ class FrameDecodeSumOp : public DecodingOp {
   }
 };
 
-// All ranks' places and values, not added: for `IndexedSlices`.
+// All ranks' indices and values, not added: for `IndexedSlices`.
 class FrameDecodeOp : public DecodingOp {
  public:
   using DecodingOp::DecodingOp;
@@ -223,22 +226,21 @@ class FrameDecodeOp : public DecodingOp {
     Frames f;
     OP_REQUIRES_OK(context, ReadFrames(context, true, &f));
     const int64_t rows = static_cast<int64_t>(f.rows.size());
-    Tensor *splits, *indices, *values;
-    OP_REQUIRES_OK(context, context->allocate_output("splits", {rows + 1}, &splits));
-    auto ends = splits->vec<int64_t>();
-    std::vector<int64_t> value_starts(rows + 1, 0), weights(rows);
-    ends(0) = 0;
+    std::vector<int64_t> counts(rows), value_starts(rows + 1, 0), weights(rows);
     for (int64_t row = 0; row < rows; ++row) {
-      ends(row + 1) = ends(row) + f.rows[row].count;
+      counts[row] = f.rows[row].count;
       weights[row] = static_cast<int64_t>(f.Values(row));
       value_starts[row + 1] = value_starts[row] + weights[row];
     }
-    OP_REQUIRES_OK(context, context->allocate_output("indices", {ends(rows)}, &indices));
+    Span<const int64_t> splits;
+    OP_REQUIRES_OK(context, OutputSplits(context, "splits", counts, &splits));
+    Tensor *indices, *values;
+    OP_REQUIRES_OK(context, context->allocate_output("indices", {splits[rows]}, &indices));
     OP_REQUIRES_OK(context, context->allocate_output("values", {value_starts[rows]}, &values));
     SegmentLoop loop(context, weights);
     SharedStatus status;
     loop.Run([&](int, int64_t row) {
-      status.Update(decoder_.Decode(f, row, Span<int32_t>(indices->flat<int32_t>().data() + ends(row), f.rows[row].count),
+      status.Update(decoder_.Decode(f, row, Span<int32_t>(indices->flat<int32_t>().data() + splits[row], f.rows[row].count),
                                     Span<float>(values->flat<float>().data() + value_starts[row], f.Values(row))));
     });
     OP_REQUIRES_OK(context, status.Get());
@@ -289,24 +291,24 @@ class ScatterSumOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, CheckSizes(sizes));
     float scale;
     OP_REQUIRES_OK(context, ReadScale(context, &scale));
-    const Tensor *indices, *values, *splits;
+    const Tensor *indices, *values, *splits_input;
     OP_REQUIRES_OK(context, context->input("indices", &indices));
     OP_REQUIRES_OK(context, context->input("values", &values));
-    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("splits", &splits_input));
     OP_REQUIRES_OK(context, CheckVector("indices", *indices));
     OP_REQUIRES_OK(context, CheckVector("values", *values, indices->NumElements()));
-    OP_REQUIRES_OK(context, CheckVector("splits", *splits));
+    OP_REQUIRES_OK(context, CheckVector("splits", *splits_input));
     tensorflow::OpOutputList sums;
     OP_REQUIRES_OK(context, context->output_list("sums", &sums));
-    const int64_t n = sums.size(), rows = splits->NumElements() - 1;
+    const int64_t n = sums.size(), rows = splits_input->NumElements() - 1;
     OP_REQUIRES(
         context, static_cast<int64_t>(sizes.size) == n && rows >= 0 && rows % n == 0,
         absl::InvalidArgumentError(absl::StrCat(
             "`sizes` must have ", n, " elements and `splits` a multiple of that plus one. Received: ", sizes.size, " and ", rows + 1)));
-    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, rows, indices->NumElements()));
-    const Span<const int64_t> ends = View<int64_t>(*splits);
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits_input, rows, indices->NumElements()));
+    const Span<const int64_t> splits = View<int64_t>(*splits_input);
     for (int64_t row = 0; row < rows; ++row) {
-      const std::string wrong = WrongIndex(View<int32_t>(*indices).subspan(ends[row], ends[row + 1] - ends[row]), sizes[row % n]);
+      const std::string wrong = WrongIndex(View<int32_t>(*indices).subspan(splits[row], splits[row + 1] - splits[row]), sizes[row % n]);
       OP_REQUIRES(context, wrong.empty(), absl::DataLossError(absl::StrCat(wrong, " from rank ", row / n, ", segment ", row % n)));
     }
     for (int64_t i = 0; i < n; ++i) {
@@ -314,8 +316,8 @@ class ScatterSumOp : public tensorflow::OpKernel {
       OP_REQUIRES_OK(context, sums.allocate(static_cast<int>(i), {sizes[i]}, &out));
       std::vector<Part> parts;
       for (int64_t row = i; row < rows; row += n) {
-        parts.push_back({indices->flat<int32_t>().data() + ends[row], values->flat<float>().data() + ends[row],
-                         static_cast<size_t>(ends[row + 1] - ends[row])});
+        parts.push_back({indices->flat<int32_t>().data() + splits[row], values->flat<float>().data() + splits[row],
+                         static_cast<size_t>(splits[row + 1] - splits[row])});
       }
       ScatterSum(parts, scale, Span<float>(out->flat<float>().data(), sizes[i]));
     }

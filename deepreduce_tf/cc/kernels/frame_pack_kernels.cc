@@ -3,7 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "absl/strings/str_cat.h"
+#include "deepreduce_tf/cc/kernels/segment_tensors.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/frame.h"
 
 namespace deepreduce {
@@ -13,7 +15,7 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// log2 of the number of supports of `count` places among `size`.
+// log2 of the number of supports of `count` indices below `size`.
 double BoundBits(double size, double count) {
   const auto log_factorial = [](double x) {
     int sign;
@@ -49,7 +51,8 @@ class FramePackOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, CheckVector("value_code", *value_code));
     OP_REQUIRES_OK(context, CheckSplits("index_splits", *index_splits, n, index_code->NumElements()));
     OP_REQUIRES_OK(context, CheckSplits("value_splits", *value_splits, n, value_code->NumElements()));
-    const std::vector<int64_t> index_lengths = Lengths(View<int64_t>(*index_splits)), value_lengths = Lengths(View<int64_t>(*value_splits));
+    const std::vector<int64_t> index_lengths = LengthsOf(View<int64_t>(*index_splits)),
+                               value_lengths = LengthsOf(View<int64_t>(*value_splits));
 
     std::vector<FrameRow> rows(n);
     double kept = 0, bound_bits = 0;
@@ -73,15 +76,15 @@ class FramePackOp : public tensorflow::OpKernel {
     header.seed = static_cast<uint32_t>(seed[0]);
     header.step = static_cast<uint64_t>(step[0]);
     header.fingerprint = static_cast<uint64_t>(fingerprint[0]);
-    const size_t length = FrameLength(rows), head = FrameCodesOffset(rows);
+    const size_t length = FrameLength(rows), codes = FrameCodesOffset(rows);
     Tensor* payload;
     OP_REQUIRES_OK(context, context->allocate_output("payload", {static_cast<int64_t>(length / 8)}, &payload));
     uint8_t* bytes = reinterpret_cast<uint8_t*>(payload->flat<int64_t>().data());
     WriteFrameHeader(header, rows, bytes);
     const size_t index_bytes = index_code->NumElements(), value_bytes = value_code->NumElements();
-    if (index_bytes > 0) std::memcpy(bytes + head, index_code->flat<uint8_t>().data(), index_bytes);
-    if (value_bytes > 0) std::memcpy(bytes + head + index_bytes, value_code->flat<uint8_t>().data(), value_bytes);
-    std::memset(bytes + head + index_bytes + value_bytes, 0, length - head - index_bytes - value_bytes);
+    if (index_bytes > 0) std::memcpy(bytes + codes, index_code->flat<uint8_t>().data(), index_bytes);
+    if (value_bytes > 0) std::memcpy(bytes + codes + index_bytes, value_code->flat<uint8_t>().data(), value_bytes);
+    std::memset(bytes + codes + index_bytes + value_bytes, 0, length - codes - index_bytes - value_bytes);
     const std::pair<const char*, double> metrics[] = {{"payload_bytes", static_cast<double>(length)},
                                                       {"indices", kept},
                                                       {"index_bits", 8.0 * index_bytes},

@@ -4,6 +4,9 @@
 
 #include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/kernels/segment_tensors.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
 #include "deepreduce_tf/cc/lib/select/select.h"
@@ -14,7 +17,7 @@ namespace {
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// How many places a ratio keeps: at least one of a segment that has any.
+// How many elements a ratio keeps: at least one of a segment that has any.
 int64_t KeptCount(int64_t size, double ratio) {
   if (size == 0) return 0;
   return std::min<int64_t>(size, std::max<int64_t>(1, std::llround(ratio * static_cast<double>(size))));
@@ -66,17 +69,14 @@ class SelectOp : public tensorflow::OpKernel {
     return residuals->With(context, segment, [&](float* residual) { body(residual, view, true); });
   }
 
-  // Outputs for a known number of places per segment.
+  // Outputs for a known number of kept elements per segment.
   static absl::Status Allocate(OpKernelContext* context, const std::vector<int64_t>& counts, Tensor** indices, Tensor** values,
-                               Tensor** splits) {
-    const int64_t segments = static_cast<int64_t>(counts.size());
-    absl::Status status = context->allocate_output("splits", {segments + 1}, splits);
+                               Span<const int64_t>* splits) {
+    absl::Status status = OutputSplits(context, "splits", counts, splits);
     if (!status.ok()) return status;
-    auto ends = (*splits)->vec<int64_t>();
-    ends(0) = 0;
-    for (int64_t i = 0; i < segments; ++i) ends(i + 1) = ends(i) + counts[i];
-    status = context->allocate_output("indices", {ends(segments)}, indices);
-    if (status.ok()) status = context->allocate_output("values", {ends(segments)}, values);
+    const int64_t total = (*splits)[counts.size()];
+    status = context->allocate_output("indices", {total}, indices);
+    if (status.ok()) status = context->allocate_output("values", {total}, values);
     return status;
   }
 };
@@ -92,13 +92,14 @@ class TopKSelectOp : public SelectOp {
     OP_REQUIRES_OK(context, ReadRatio(context, &ratio));
     std::vector<int64_t> counts(sizes.size());
     std::transform(sizes.begin(), sizes.end(), counts.begin(), [&](int64_t size) { return KeptCount(size, ratio); });
-    Tensor *indices, *values, *splits;
+    Tensor *indices, *values;
+    Span<const int64_t> splits;
     OP_REQUIRES_OK(context, Allocate(context, counts, &indices, &values, &splits));
     SegmentLoop loop(context, sizes);
     std::vector<SelectScratch> scratch(loop.workers());
     SharedStatus status;
     loop.Run([&](int worker, int64_t i) {
-      const int64_t start = splits->vec<int64_t>()(i);
+      const int64_t start = splits[i];
       status.Update(WithAcc(context, gradients[i], i, residuals, [&](float* residual, Span<const float> gradient, bool) {
         SelectTopK(residual, gradient, counts[i], &scratch[worker], indices->flat<int32_t>().data() + start,
                    values->flat<float>().data() + start);
@@ -118,27 +119,28 @@ class ThresholdSelectOp : public SelectOp {
     const Tensor* threshold;
     OP_REQUIRES_OK(context, context->input("threshold", &threshold));
     OP_REQUIRES_OK(context, CheckScalar("threshold", *threshold));
-    const float least = threshold->scalar<float>()();
+    const float lowest = threshold->scalar<float>()();
     // By its bits: where denormal numbers are flushed to zero, a comparison would call the smallest ones zero.
     int32_t bits;
-    std::memcpy(&bits, &least, sizeof bits);
-    OP_REQUIRES(context, bits > 0 && std::isfinite(least),
-                absl::InvalidArgumentError(absl::StrCat("`threshold` must be positive and finite. Received: threshold=", least)));
-    // How many places a segment keeps is known only afterwards.
+    std::memcpy(&bits, &lowest, sizeof bits);
+    OP_REQUIRES(context, bits > 0 && std::isfinite(lowest),
+                absl::InvalidArgumentError(absl::StrCat("`threshold` must be positive and finite. Received: threshold=", lowest)));
+    // How much a segment keeps is known only afterwards.
     std::vector<SelectScratch> kept(sizes.size());
     std::vector<int64_t> counts(sizes.size());
     SegmentLoop loop(context, sizes);
     SharedStatus status;
     loop.Run([&](int, int64_t i) {
       status.Update(WithAcc(context, gradients[i], i, residuals, [&](float* residual, Span<const float> gradient, bool) {
-        counts[i] = static_cast<int64_t>(SelectThreshold(residual, gradient, least, &kept[i]));
+        counts[i] = static_cast<int64_t>(SelectThreshold(residual, gradient, lowest, &kept[i]));
       }));
     });
     OP_REQUIRES_OK(context, status.Get());
-    Tensor *indices, *values, *splits;
+    Tensor *indices, *values;
+    Span<const int64_t> splits;
     OP_REQUIRES_OK(context, Allocate(context, counts, &indices, &values, &splits));
     for (size_t i = 0; i < sizes.size(); ++i) {
-      const int64_t start = splits->vec<int64_t>()(i);
+      const int64_t start = splits[i];
       std::copy_n(kept[i].indices.get(), counts[i], indices->flat<int32_t>().data() + start);
       std::copy_n(kept[i].values.get(), counts[i], values->flat<float>().data() + start);
     }
@@ -163,12 +165,13 @@ class RandomKSelectOp : public SelectOp {
     const uint64_t step_value = static_cast<uint64_t>(step->scalar<int64_t>()());
     std::vector<int64_t> counts(sizes.size());
     std::transform(sizes.begin(), sizes.end(), counts.begin(), [&](int64_t size) { return KeptCount(size, ratio); });
-    Tensor *indices, *values, *splits;
+    Tensor *indices, *values;
+    Span<const int64_t> splits;
     OP_REQUIRES_OK(context, Allocate(context, counts, &indices, &values, &splits));
     SegmentLoop loop(context, sizes);
     SharedStatus status;
     loop.Run([&](int, int64_t i) {
-      const int64_t start = splits->vec<int64_t>()(i);
+      const int64_t start = splits[i];
       const Span<int32_t> support(indices->flat<int32_t>().data() + start, counts[i]);
       float* kept = values->flat<float>().data() + start;
       if (!RandomSupport(StreamKey(seed_value, step_value, i), sizes[i], support)) {
@@ -194,29 +197,29 @@ class ResidualCommitOp : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     tensorflow::OpInputList handles;
     OP_REQUIRES_OK(context, context->input_list("residuals", &handles));
-    const Tensor *indices, *sent, *splits, *sizes_input;
+    const Tensor *indices, *sent, *splits_input, *sizes_input;
     OP_REQUIRES_OK(context, context->input("indices", &indices));
     OP_REQUIRES_OK(context, context->input("sent", &sent));
-    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("splits", &splits_input));
     OP_REQUIRES_OK(context, context->input("sizes", &sizes_input));
     OP_REQUIRES_OK(context, CheckVector("indices", *indices));
     OP_REQUIRES_OK(context, CheckVector("sent", *sent, indices->NumElements()));
-    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, handles.size(), indices->NumElements()));
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits_input, handles.size(), indices->NumElements()));
     OP_REQUIRES_OK(context, CheckVector("sizes", *sizes_input, handles.size()));
     const Span<const int64_t> sizes = View<int64_t>(*sizes_input);
     Residuals residuals;
     OP_REQUIRES_OK(context, residuals.Find(context, 0, std::vector<int64_t>(sizes.begin(), sizes.end())));
-    const Span<const int64_t> ends = View<int64_t>(*splits);
-    SegmentLoop loop(context, Lengths(ends));
+    const Span<const int64_t> splits = View<int64_t>(*splits_input);
+    SegmentLoop loop(context, LengthsOf(splits));
     SharedStatus status;
     loop.Run([&](int, int64_t i) {
-      const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], ends[i + 1] - ends[i]);
-      const Span<const float> values = View<float>(*sent).subspan(ends[i], ends[i + 1] - ends[i]);
+      const Span<const int32_t> support = View<int32_t>(*indices).subspan(splits[i], splits[i + 1] - splits[i]);
+      const Span<const float> values = View<float>(*sent).subspan(splits[i], splits[i + 1] - splits[i]);
       if (!AllFinite(values)) return;
       const std::string wrong = WrongIndex(support, sizes[i]);
       if (!wrong.empty()) return status.Update(absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", i)));
       status.Update(residuals.With(context, i, [&](float* residual) {
-        constexpr size_t kAhead = 24;  // the places are far apart: ask memory for them early
+        constexpr size_t kAhead = 24;  // the elements are far apart: ask memory for them early
         for (size_t j = 0; j < support.size; ++j) {
           if (j + kAhead < support.size) __builtin_prefetch(residual + support[j + kAhead], 1);
           residual[support[j]] -= values[j];

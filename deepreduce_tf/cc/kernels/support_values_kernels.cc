@@ -4,7 +4,8 @@
 
 #include "deepreduce_tf/cc/kernels/residual.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
-#include "deepreduce_tf/cc/lib/select/select.h"
+#include "deepreduce_tf/cc/kernels/segment_tensors.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 
 namespace deepreduce {
 namespace {
@@ -19,29 +20,29 @@ class SupportValuesOp : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     tensorflow::OpInputList gradients;
     OP_REQUIRES_OK(context, context->input_list("gradients", &gradients));
-    const Tensor *indices, *splits;
+    const Tensor *indices, *splits_input;
     OP_REQUIRES_OK(context, context->input("indices", &indices));
-    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("splits", &splits_input));
     OP_REQUIRES_OK(context, CheckVector("indices", *indices));
-    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, gradients.size(), indices->NumElements()));
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits_input, gradients.size(), indices->NumElements()));
     std::vector<int64_t> sizes(gradients.size());
     for (int i = 0; i < gradients.size(); ++i) sizes[i] = gradients[i].NumElements();
     Residuals residuals;
     OP_REQUIRES_OK(context, residuals.Find(context, gradients.size(), sizes));
     Tensor* values;
     OP_REQUIRES_OK(context, context->allocate_output("values", {indices->NumElements()}, &values));
-    const Span<const int64_t> ends = View<int64_t>(*splits);
+    const Span<const int64_t> splits = View<int64_t>(*splits_input);
     SegmentLoop loop(context, sizes);
     SharedStatus status;
     loop.Run([&](int, int64_t i) {
-      const size_t count = ends[i + 1] - ends[i];
-      const Span<const int32_t> support = View<int32_t>(*indices).subspan(ends[i], count);
+      const size_t count = splits[i + 1] - splits[i];
+      const Span<const int32_t> support = View<int32_t>(*indices).subspan(splits[i], count);
       const std::string wrong = WrongIndex(support, sizes[i]);
       if (!wrong.empty()) return status.Update(absl::InvalidArgumentError(absl::StrCat(wrong, " in segment ", i)));
       const Span<const float> gradient = View<float>(gradients[i]);
-      float* const out = values->flat<float>().data() + ends[i];
+      float* const out = values->flat<float>().data() + splits[i];
       if (!AllFinite(gradient)) {
-        // Which places are sent is no longer what selection chose, so the first non-finite value stands for all.
+        // The support is no longer what selection chose, so the first non-finite value stands for all.
         std::fill_n(out, count, *std::find_if(gradient.begin(), gradient.end(), [](float x) { return !std::isfinite(x); }));
         return;
       }

@@ -1,9 +1,14 @@
-// Value codecs as ops: one kernel class, one registration per codec of cc/lib. Deflate's encoder: deflate_kernels.cc.
+// Value codecs as ops: one kernel class for the encoders, one for the decoders, registered for each codec of the registry. Deflate's
+// encoder: deflate_kernels.cc.
+#include "absl/strings/str_cat.h"
+#include "deepreduce_tf/cc/kernels/code_tensors.h"
 #include "deepreduce_tf/cc/kernels/segment_loop.h"
+#include "deepreduce_tf/cc/kernels/segment_tensors.h"
 #include "deepreduce_tf/cc/kernels/zlib_ng.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/value/curve_pieces.h"  // kMaxDegree, kMaxPieces
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce {
 namespace {
@@ -34,41 +39,39 @@ void ReadOptions(OpKernelConstruction* context, ValueOptions* options) {
               absl::InvalidArgumentError(absl::StrCat("`multiplier` must be in [1, 2). Received: multiplier=", options->multiplier)));
 }
 
-template <int kCodec>
+template <const ValueCodec& kCodec>
 class ValueEncodeOp : public tensorflow::OpKernel {
  public:
   explicit ValueEncodeOp(OpKernelConstruction* context) : OpKernel(context) { ReadOptions(context, &options_); }
 
   void Compute(OpKernelContext* context) override {
-    const Tensor *values, *splits, *seed, *step;
+    const Tensor *values, *splits_input, *seed, *step;
     OP_REQUIRES_OK(context, context->input("values", &values));
-    OP_REQUIRES_OK(context, context->input("splits", &splits));
+    OP_REQUIRES_OK(context, context->input("splits", &splits_input));
     OP_REQUIRES_OK(context, context->input("seed", &seed));
     OP_REQUIRES_OK(context, context->input("step", &step));
     OP_REQUIRES_OK(context, CheckVector("values", *values));
-    OP_REQUIRES_OK(context, CheckVector("splits", *splits));
-    OP_REQUIRES(context, splits->NumElements() > 0, absl::InvalidArgumentError("`splits` must not be empty. Received: shape=[0]"));
-    const int64_t n = splits->NumElements() - 1;
-    OP_REQUIRES_OK(context, CheckSplits("splits", *splits, n, values->NumElements()));
+    OP_REQUIRES_OK(context, CheckVector("splits", *splits_input));
+    OP_REQUIRES(context, splits_input->NumElements() > 0, absl::InvalidArgumentError("`splits` must not be empty. Received: shape=[0]"));
+    const int64_t n = splits_input->NumElements() - 1;
+    OP_REQUIRES_OK(context, CheckSplits("splits", *splits_input, n, values->NumElements()));
     OP_REQUIRES_OK(context, CheckScalar("seed", *seed));
     OP_REQUIRES_OK(context, CheckScalar("step", *step));
-    const Span<const int64_t> ends = View<int64_t>(*splits);
+    const Span<const int64_t> splits = View<int64_t>(*splits_input);
 
     Tensor* decoded;
     OP_REQUIRES_OK(context, context->allocate_output("decoded", values->shape(), &decoded));
-    Tensor room;
-    OP_REQUIRES_OK(context,
-                   context->allocate_temp(tensorflow::DT_UINT8, {static_cast<int64_t>(4 * values->NumElements() + n * kSlack)}, &room));
-    uint8_t* bytes = room.flat<uint8_t>().data();
+    const auto start = [&](int64_t i) { return 4 * splits[i] + i * static_cast<int64_t>(kSlack); };
+    Tensor buffer;
+    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_UINT8, {start(n)}, &buffer));
+    uint8_t* bytes = buffer.flat<uint8_t>().data();
     std::vector<int64_t> lengths(n);
-    const auto start = [&](int64_t i) { return 4 * ends[i] + i * static_cast<int64_t>(kSlack); };
-    const ValueCodec& codec = *FindValueCodec(kCodec);
-    SegmentLoop loop(context, Lengths(ends));
+    SegmentLoop loop(context, LengthsOf(splits));
     loop.Run([&](int, int64_t i) {
       ValueOptions options = options_;
       options.noise_key = StreamKey(static_cast<uint64_t>(seed->scalar<int64_t>()()), static_cast<uint64_t>(step->scalar<int64_t>()()), i);
-      lengths[i] = EncodeValues(codec, options, View<float>(*values).subspan(ends[i], ends[i + 1] - ends[i]), bytes + start(i),
-                                decoded->flat<float>().data() + ends[i]);
+      lengths[i] = EncodeValues(kCodec, options, View<float>(*values).subspan(splits[i], splits[i + 1] - splits[i]), bytes + start(i),
+                                decoded->flat<float>().data() + splits[i]);
     });
 
     OP_REQUIRES_OK(context, OutputCodes(context, "code", "code_splits", lengths, [&](int64_t i) { return bytes + start(i); }));
@@ -78,11 +81,11 @@ class ValueEncodeOp : public tensorflow::OpKernel {
   ValueOptions options_;
 };
 
-template <int kCodec>
+template <const ValueCodec& kCodec>
 class ValueDecodeOp : public tensorflow::OpKernel {
  public:
   explicit ValueDecodeOp(OpKernelConstruction* context) : OpKernel(context) {
-    if (kCodec == kDeflateId) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
+    if (&kCodec == &kDeflate) OP_REQUIRES_OK(context, FindZlibNg(&options_.deflate));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -90,16 +93,15 @@ class ValueDecodeOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, codes.Read(context));
     const Span<const int64_t> counts = codes.counts;
     const int64_t n = static_cast<int64_t>(counts.size);
-    std::vector<int64_t> ends(n + 1, 0);
-    for (int64_t i = 0; i < n; ++i) ends[i + 1] = ends[i] + counts[i];
+    std::vector<int64_t> starts(n + 1, 0);
+    for (int64_t i = 0; i < n; ++i) starts[i + 1] = starts[i] + counts[i];
     Tensor* values;
-    OP_REQUIRES_OK(context, context->allocate_output("values", {ends[n]}, &values));
+    OP_REQUIRES_OK(context, context->allocate_output("values", {starts[n]}, &values));
     SharedStatus status;
-    const ValueCodec& codec = *FindValueCodec(kCodec);
     SegmentLoop loop(context, std::vector<int64_t>(counts.begin(), counts.end()));
     loop.Run([&](int, int64_t i) {
-      const Span<float> decoded(values->flat<float>().data() + ends[i], counts[i]);
-      status.Update(DamagedCode("value", i, DecodeValues(codec, options_, codes.Of(i), decoded)));
+      const Span<float> decoded(values->flat<float>().data() + starts[i], counts[i]);
+      status.Update(DamagedCode("value", i, DecodeValues(kCodec, options_, codes.Of(i), decoded)));
     });
     OP_REQUIRES_OK(context, status.Get());
   }
@@ -108,24 +110,14 @@ class ValueDecodeOp : public tensorflow::OpKernel {
   ValueOptions options_;
 };
 
-#define DEEPREDUCE_REGISTER_DECODER(name, id) \
-  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Decode").Device(tensorflow::DEVICE_CPU), ValueDecodeOp<id>)
-#define DEEPREDUCE_REGISTER_VALUE_CODEC(name, id)                                                               \
-  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" name "Encode").Device(tensorflow::DEVICE_CPU), ValueEncodeOp<id>); \
-  DEEPREDUCE_REGISTER_DECODER(name, id)
+#define DEEPREDUCE_VALUE_DECODER(name) \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" #name "Decode").Device(tensorflow::DEVICE_CPU), ValueDecodeOp<k##name>);
 
-DEEPREDUCE_REGISTER_VALUE_CODEC("Float32", 1);
-DEEPREDUCE_REGISTER_VALUE_CODEC("Float16", 2);
-DEEPREDUCE_REGISTER_VALUE_CODEC("BFloat16", 3);
-DEEPREDUCE_REGISTER_VALUE_CODEC("QSGD", 4);
-DEEPREDUCE_REGISTER_VALUE_CODEC("LogQuantizer", 5);
-DEEPREDUCE_REGISTER_DECODER("Deflate", kDeflateId);
-DEEPREDUCE_REGISTER_VALUE_CODEC("PolyFit", 7);
-DEEPREDUCE_REGISTER_VALUE_CODEC("DoubleExpFit", 8);
-DEEPREDUCE_REGISTER_VALUE_CODEC("SketchML", 9);
-DEEPREDUCE_REGISTER_VALUE_CODEC("TernGrad", 10);
-DEEPREDUCE_REGISTER_VALUE_CODEC("Natural", 11);
-DEEPREDUCE_REGISTER_VALUE_CODEC("ThreeLC", 12);
+#define DEEPREDUCE_VALUE_CODEC(id, name)                                                                              \
+  REGISTER_KERNEL_BUILDER(Name("DeepReduce>" #name "Encode").Device(tensorflow::DEVICE_CPU), ValueEncodeOp<k##name>); \
+  DEEPREDUCE_VALUE_DECODER(name)
+#define DEEPREDUCE_VALUE_CODEC_WITH_OWN_ENCODER(id, name) DEEPREDUCE_VALUE_DECODER(name)
+#include "deepreduce_tf/cc/lib/value/value_codecs.def"
 
 }  // namespace
 }  // namespace deepreduce

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "deepreduce_tf/cc/lib/index/index_codec.h"  // kNotShorter
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 
 extern "C" {
 // zlib-ng's stream, as its native API (2.x) lays it out.

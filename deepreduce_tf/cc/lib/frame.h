@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
 
 namespace deepreduce {
 
 constexpr size_t kFrameHeaderLength = 32;
-constexpr int64_t kMaxSize = 0x7fffffff;
 
 struct FrameHeader {
   uint8_t index_codec = 0;

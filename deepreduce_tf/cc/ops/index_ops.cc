@@ -32,7 +32,7 @@ absl::Status CodeShape(InferenceContext* c) {
       .Output("code_splits: int64")                                                        \
       .SetShapeFn(CodeShape<2>)                                                            \
       .Doc("Codes supports by " name                                                       \
-           ", or raw where that is shorter: docs/format.md, \"Index codes\".\n\n"          \
+           ", or raw where that is shorter: docs/format/index_codes.md.\n\n"               \
            "indices: int32[total], ascending strictly within a segment, below its size.\n" \
            "splits: int64[segments + 1].\n"                                                \
            "sizes: int64[segments], places of the dense form, at most 2^31 - 1.\n"         \
@@ -63,22 +63,25 @@ absl::Status CodeShape(InferenceContext* c) {
            "indices: int32[total].\n"                                            \
            "splits: int64[segments + 1].\n")
 
-#define DEEPREDUCE_INDEX_OPS(name)           \
-  DEEPREDUCE_INDEX_ENCODER_WITH(name, , ""); \
-  DEEPREDUCE_INDEX_DECODER(name)
+#define DEEPREDUCE_INDEX_CODEC(id, name)      \
+  DEEPREDUCE_INDEX_ENCODER_WITH(#name, , ""); \
+  DEEPREDUCE_INDEX_DECODER(#name);
+#define DEEPREDUCE_INDEX_CODEC_OF_SHAPE(id, name)                                                                                      \
+  DEEPREDUCE_INDEX_ENCODER_WITH(#name, .Input("dimensions: int64"),                                                                    \
+                                "dimensions: int64[segments, 2], the last two dimensions of each shape; 1 and 1 for no structure.\n"); \
+  DEEPREDUCE_INDEX_DECODER(#name);
+#define DEEPREDUCE_INDEX_CODEC_WITH_OWN_ENCODER(id, name) DEEPREDUCE_INDEX_DECODER(#name);
+#include "deepreduce_tf/cc/lib/index/index_codecs.def"
 
-DEEPREDUCE_INDEX_OPS("SeededSupport");
-DEEPREDUCE_INDEX_OPS("FixedWidth");
-DEEPREDUCE_INDEX_OPS("Bitmap");
-DEEPREDUCE_INDEX_OPS("Rice");
-DEEPREDUCE_INDEX_OPS("EliasFano");
-DEEPREDUCE_INDEX_OPS("RunLength");
-DEEPREDUCE_INDEX_OPS("Huffman");
-DEEPREDUCE_INDEX_OPS("DeltaHuffman");
+constexpr char kBloomPolicyAttribute[] =
+    "policy: {"
+#define DEEPREDUCE_BLOOM_POLICY(policy, name) "'" name "', "
+#include "deepreduce_tf/cc/lib/index/bloom_policies.def"
+    "} = 'p2'";
 
 REGISTER_OP("DeepReduce>BloomFilterEncode")
     .Attr("fpr: float = 0.001")
-    .Attr("policy: {'naive', 'p0', 'p1', 'p2', 'leftmost', 'middle', 'rightmost'} = 'p2'")
+    .Attr(kBloomPolicyAttribute)
     .Input("indices: int32")
     .Input("splits: int64")
     .Input("sizes: int64")
@@ -96,7 +99,7 @@ REGISTER_OP("DeepReduce>BloomFilterEncode")
       return status;
     })
     .Doc(R"doc(
-Codes supports by a Bloom filter each, which makes other supports of them: docs/format.md, "BloomFilter".
+Codes supports by a Bloom filter each, which makes other supports of them: docs/format/index_codes.md, "BloomFilter".
 
 fpr: false positive rate, 1e-9 to 0.999.
 indices: int32[total], ascending strictly within a segment, below its size.
@@ -109,10 +112,6 @@ code_splits: int64[segments + 1].
 support: int32[places], what BloomFilterDecode gives, with the lengths of these splits as counts.
 support_splits: int64[segments + 1].
 )doc");
-DEEPREDUCE_INDEX_DECODER("BloomFilter");
-DEEPREDUCE_INDEX_ENCODER_WITH("Adaptive", .Input("dimensions: int64"),
-                              "dimensions: int64[segments, 2], the last two dimensions of each shape; 1 and 1 for no structure.\n");
-DEEPREDUCE_INDEX_DECODER("Adaptive");
 
 }  // namespace
 }  // namespace deepreduce

@@ -68,7 +68,7 @@ DEEPREDUCE_SELECT_OP("RandomKSelect")
     .Doc(R"doc(
 Adds each gradient to its residual and keeps places that are a function of seed, step and segment alone: the same on every rank.
 
-See TopKSelect for the other inputs and the outputs; docs/format.md, "Seeded support", for the function.
+See TopKSelect for the other inputs and the outputs; docs/format/index_codes.md, "Seeded support", for the function.
 
 seed: scalar; its low 32 bits are used.
 step: scalar.

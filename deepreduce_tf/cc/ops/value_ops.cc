@@ -53,29 +53,19 @@ absl::Status DecodeShape(InferenceContext* c) {
            "counts: int64[segments], values of each segment.\n"             \
            "values: float32[total].\n")
 
-DEEPREDUCE_VALUE_ENCODE_OP("Float32");
-DEEPREDUCE_VALUE_DECODE_OP("Float32");
-DEEPREDUCE_VALUE_ENCODE_OP("Float16");
-DEEPREDUCE_VALUE_DECODE_OP("Float16");
-DEEPREDUCE_VALUE_ENCODE_OP("BFloat16");
-DEEPREDUCE_VALUE_DECODE_OP("BFloat16");
+#define DEEPREDUCE_VALUE_CODEC(id, name) \
+  DEEPREDUCE_VALUE_ENCODE_OP(#name);     \
+  DEEPREDUCE_VALUE_DECODE_OP(#name);
+#define DEEPREDUCE_VALUE_CODEC_WITH_OPTIONS(id, name) DEEPREDUCE_VALUE_DECODE_OP(#name);
+#define DEEPREDUCE_VALUE_CODEC_WITH_OWN_ENCODER(id, name) DEEPREDUCE_VALUE_DECODE_OP(#name);
+#include "deepreduce_tf/cc/lib/value/value_codecs.def"
+
 DEEPREDUCE_VALUE_ENCODE_OP("QSGD").Attr("bits: int = 8").Attr("norm: {'max', 'l2'} = 'max'").Attr("contraction: bool = false");
-DEEPREDUCE_VALUE_DECODE_OP("QSGD");
 DEEPREDUCE_VALUE_ENCODE_OP("LogQuantizer").Attr("bits: int = 8");
-DEEPREDUCE_VALUE_DECODE_OP("LogQuantizer");
-DEEPREDUCE_VALUE_DECODE_OP("Deflate");
 DEEPREDUCE_VALUE_ENCODE_OP("SketchML").Attr("bits: int = 4");
-DEEPREDUCE_VALUE_DECODE_OP("SketchML");
 DEEPREDUCE_VALUE_ENCODE_OP("PolyFit").Attr("degree: int = 5").Attr("pieces: int = 0");
-DEEPREDUCE_VALUE_DECODE_OP("PolyFit");
-DEEPREDUCE_VALUE_ENCODE_OP("DoubleExpFit");
-DEEPREDUCE_VALUE_DECODE_OP("DoubleExpFit");
 DEEPREDUCE_VALUE_ENCODE_OP("TernGrad").Attr("contraction: bool = false");
-DEEPREDUCE_VALUE_DECODE_OP("TernGrad");
-DEEPREDUCE_VALUE_ENCODE_OP("Natural");
-DEEPREDUCE_VALUE_DECODE_OP("Natural");
 DEEPREDUCE_VALUE_ENCODE_OP("ThreeLC").Attr("multiplier: float = 1.0");
-DEEPREDUCE_VALUE_DECODE_OP("ThreeLC");
 
 REGISTER_OP("DeepReduce>DeflateEncode")
     .Input("values: float")
@@ -95,7 +85,7 @@ REGISTER_OP("DeepReduce>DeflateEncode")
       c->set_output(2, c->input(0));
       return absl::OkStatus();
     })
-    .Doc(R"doc(Deflates what another value codec wrote, by zlib-ng: docs/format.md, "Deflate".
+    .Doc(R"doc(Deflates what another value codec wrote, by zlib-ng: docs/format/value_codes.md, "Deflate".
 
 values: float32[total], what the inner codec was given.
 inner_decoded: float32[total], what receivers would see of the inner code.

@@ -1,4 +1,4 @@
-// Seeded supports against the words of docs/format.md, "Seeded support", in their plainest form.
+// Seeded supports against the words of docs/format/index_codes.md, "Seeded support", in their plainest form.
 #include <algorithm>
 #include <set>
 

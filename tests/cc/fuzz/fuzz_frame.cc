@@ -1,13 +1,13 @@
 // Target "frame": payloads of several ranks, from the header to the values. An input is a receiver's plan, then the payload.
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/frame.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 #include "tests/cc/fuzz/fuzz.h"
 #include "tests/cc/plain_zlib.h"
 
 namespace deepreduce::testing {
 namespace {
 
-constexpr int64_t kMaxSize = 1 << 16;  // memory goes with it
+constexpr int64_t kMaxSegment = 1 << 16;  // memory goes with it
 
 // A plan that owns its sizes and widths.
 struct OwnPlan {
@@ -20,7 +20,7 @@ struct OwnPlan {
     header.fingerprint = Take<uint64_t>(input);
     header.segments = Take<uint8_t>(input) % 8u;
     for (uint32_t i = 0; i < header.segments; ++i) {
-      sizes.push_back(Take<uint32_t>(input) % kMaxSize);
+      sizes.push_back(Take<uint32_t>(input) % kMaxSegment);
       widths.push_back(1 + Take<uint8_t>(input) % 4);
     }
   }
@@ -99,10 +99,10 @@ Bytes SampleFrame(const OwnPlan& plan, uint64_t rank) {
     const Segment segment = {size, plan.header.seed, rank, static_cast<uint32_t>(i)};
     Support places(static_cast<size_t>(size * static_cast<int64_t>((rank + i) % 5) / 9));
     RandomSupport(StreamKey(segment.seed, segment.step, i), size, places);
-    const Bytes index = Encode(FindIndex(plan.header.index_codec), segment, places);
+    const Bytes index = Encode(*FindIndexCodec(plan.header.index_codec), segment, places);
     Values decoded;
     const size_t n = places.size() * static_cast<size_t>(plan.widths[i]);
-    const Bytes value = Encode(FindValue(plan.header.value_codec), options, NormalValues(n, rank), &decoded);
+    const Bytes value = Encode(*FindValueCodec(plan.header.value_codec), options, NormalValues(n, rank), &decoded);
     rows.push_back({static_cast<uint32_t>(size), static_cast<uint32_t>(places.size()), static_cast<uint32_t>(plan.widths[i]),
                     static_cast<uint32_t>(index.size()), static_cast<uint32_t>(value.size())});
     indices.insert(indices.end(), index.begin(), index.end());
@@ -119,10 +119,11 @@ Bytes SampleFrame(const OwnPlan& plan, uint64_t rank) {
 
 std::vector<Bytes> Seeds() {
   std::vector<Bytes> seeds;
-  for (uint8_t index = 0; index <= 3; ++index) {
-    for (uint8_t value : {1, 2, 3, 4, 5, 6, 10, 11, 12}) {
+  for (const IndexCodecEntry& index : IndexCodecs()) {
+    if (index.codec->encode == nullptr) continue;
+    for (const ValueCodecEntry& value : ValueCodecs()) {
       for (uint8_t segments : {0, 1, 3}) {
-        Bytes seed = {index, value};
+        Bytes seed = {index.id, value.id};
         Append(uint64_t{0x0123456789abcdef}, &seed);
         seed.push_back(segments);
         for (uint8_t i = 0; i < segments; ++i) {
@@ -142,7 +143,7 @@ std::vector<Bytes> Seeds() {
   return seeds;
 }
 
-const FuzzRegistration kRegistration({"frame", Run, Seeds});
+const FuzzRegistration kRegistration({"Frame", Run, Seeds});
 
 }  // namespace
 }  // namespace deepreduce::testing

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/leb128.h"
 #include "deepreduce_tf/cc/lib/index/bloom_filter.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 #include "tests/cc/fuzz/fuzz.h"
 #include "tests/cc/plain_zlib.h"
 
@@ -23,23 +23,23 @@ void RequireOneCodeForAShape(Segment segment, const Support& indices, const Byte
     segment.rows = rows;
     segment.columns = columns;
   }
-  Require(Encode(FindIndex(tree ? 9 : 3), segment, indices) == code, "an accepted code is the one that its support and shape have");
+  Require(Encode(tree ? kAdaptive : kRice, segment, indices) == code, "an accepted code is the one that its support and shape have");
 }
 
-template <uint8_t kId>
+template <const IndexCodec& kCodec>
 void RunIndices(Span<const uint8_t> input) {
   Segment segment;
   segment.size = Take<uint32_t>(&input) & 0x7fffffff;
-  if (kId == 0) segment.size &= 0xffff;  // its memory goes with the size
+  if (&kCodec == &kSeededSupport) segment.size &= 0xffff;  // its memory goes with the size
   Support indices(static_cast<size_t>(std::min<int64_t>(segment.size, Take<uint16_t>(&input))));
   const Bytes code = Copy(input);
-  if (!Decode(FindIndex(kId), segment, code, &indices).ok()) return;
+  if (!Decode(kCodec, segment, code, &indices).ok()) return;
   Require(IsSupport(indices, segment.size), "an accepted support ascends strictly below the size");
-  if (kId == 9) return RequireOneCodeForAShape(segment, indices, code);
-  Require(Encode(FindIndex(kId), segment, indices) == code, "an accepted code is the one that its support has");
+  if (&kCodec == &kAdaptive) return RequireOneCodeForAShape(segment, indices, code);
+  Require(Encode(kCodec, segment, indices) == code, "an accepted code is the one that its support has");
 }
 
-template <uint8_t kId>
+template <const IndexCodec& kCodec>
 std::vector<Bytes> IndexSeeds() {
   std::vector<Bytes> seeds;
   for (int64_t size : {1, 20, 300, 5000, 60000}) {
@@ -49,11 +49,11 @@ std::vector<Bytes> IndexSeeds() {
         segment.size = size;
         if (density % 2 == 0) segment.columns = segment.rows = 10;
         Support indices = clustered ? ClusteredSupport(size, density + 1, 3) : UniformSupport(size, size * density / 100, 7);
-        if (kId == 0) indices.resize(static_cast<size_t>(size * density / 100));
+        if (&kCodec == &kSeededSupport) indices.resize(static_cast<size_t>(size * density / 100));
         Bytes seed;
         Append(static_cast<uint32_t>(size), &seed);
         Append(static_cast<uint16_t>(indices.size()), &seed);
-        const Bytes code = Encode(FindIndex(kId), segment, indices);
+        const Bytes code = Encode(kCodec, segment, indices);
         if (code.size() > 4000) continue;
         seed.insert(seed.end(), code.begin(), code.end());
         seeds.push_back(seed);
@@ -70,7 +70,7 @@ void RunBloomFilter(Span<const uint8_t> input) {
   Support indices(static_cast<size_t>(std::min<int64_t>(segment.size, Take<uint16_t>(&input))));
   segment.step = Take<uint8_t>(&input);
   const Bytes code = Copy(input);
-  if (!Decode(FindIndex(8), segment, code, &indices).ok()) return;
+  if (!Decode(kBloomFilter, segment, code, &indices).ok()) return;
   Require(IsSupport(indices, segment.size), "an accepted support ascends strictly below the size");
   Bytes all = code;
   if (code.empty() || code[0] == 1) return;
@@ -85,7 +85,7 @@ void RunBloomFilter(Span<const uint8_t> input) {
 std::vector<Bytes> BloomFilterSeeds() {
   std::vector<Bytes> seeds;
   for (int64_t size : {2, 64, 300, 5000}) {
-    for (uint8_t policy = 0; policy < kPolicies; ++policy) {
+    for (uint8_t policy = 0; policy < kBloomPolicies; ++policy) {
       for (double rate : {1e-9, 0.01, 0.5}) {
         const Segment segment = {size, 0, 3, 0};
         const Support given = UniformSupport(size, 1 + size / 50, 7);
@@ -103,39 +103,38 @@ std::vector<Bytes> BloomFilterSeeds() {
   return seeds;
 }
 
-template <uint8_t kId>
+template <const ValueCodec& kCodec>
 void RunValues(Span<const uint8_t> input) {
   Values values(Take<uint16_t>(&input));
   ValueOptions options;
   options.deflate = Zlib();
   const Bytes code = Copy(input);
-  if (!Decode(FindValue(kId), options, code, &values).ok()) return;
+  if (!Decode(kCodec, options, code, &values).ok()) return;
   const bool raw = code.size() == 4 * values.size();
   Require(raw || AllFinite(values), "values of an accepted code are finite");
   Values seen, decoded(values.size());
-  const Bytes again = Encode(FindValue(kId), options, values, &seen);
-  Require(Decode(FindValue(kId), options, again, &decoded).ok(), "what decodes can be encoded");
+  const Bytes again = Encode(kCodec, options, values, &seen);
+  Require(Decode(kCodec, options, again, &decoded).ok(), "what decodes can be encoded");
   Require(values.empty() || std::memcmp(seen.data(), decoded.data(), 4 * seen.size()) == 0, "an encoder knows what is decoded");
 }
 
-template <uint8_t kId>
+template <const ValueCodec& kCodec>
 std::vector<Bytes> ValueSeeds() {
   std::vector<Bytes> seeds;
-  constexpr uint8_t kInner[] = {4, 2, 3, 10, 11, 12, 1};  // for 2 to 8 bits
   for (size_t n : {0, 1, 5, 40, 300, 513, 900}) {
     for (int bits = 2; bits <= 8; ++bits) {
       ValueOptions options;
       options.bits = bits;
       options.degree = 2 * bits - 3;
       options.multiplier = 1.0f + static_cast<float>(8 - bits) / 7;
-      options.inner = kInner[bits - 2];
+      options.inner = kInnerCodecs[bits - 2];
       options.shuffle = options.l2_norm = bits % 2 == 0;
       options.deflate = Zlib();
       Values values = NormalValues(n, n), decoded;
       for (size_t i = 0; i < n; ++i) values[i] = bits % 3 == 0 ? 0.0f : bits % 3 == 1 ? values[i] : values[i % 7];
       Bytes seed;
       Append(static_cast<uint16_t>(n), &seed);
-      const Bytes code = Encode(FindValue(kId), options, values, &decoded);
+      const Bytes code = Encode(kCodec, options, values, &decoded);
       seed.insert(seed.end(), code.begin(), code.end());
       seeds.push_back(seed);
     }
@@ -151,7 +150,7 @@ void RunInflate(Span<const uint8_t> input) {
   ValueOptions options;
   options.deflate = Zlib();
   options.inner = kApplicationId;
-  Bytes inner(std::max(code.size(), MostApplicationBytes(n)));
+  Bytes inner(std::max(code.size(), MaxApplicationBytes(n)));
   size_t length = 0;
   if (options.deflate == nullptr || !InflateApplicationCode(options, code, n, inner, &length).ok()) return;
   Require(length <= inner.size(), "what is inflated stays in its room");
@@ -163,30 +162,14 @@ void RunInflate(Span<const uint8_t> input) {
           "what was inflated comes back");
 }
 
+// A target is called as its codec.
 const FuzzRegistration kRegistrations[] = {
-    FuzzRegistration({"seeded", RunIndices<0>, IndexSeeds<0>}),
-    FuzzRegistration({"raw_indices", RunIndices<1>, IndexSeeds<1>}),
-    FuzzRegistration({"bitmap", RunIndices<2>, IndexSeeds<2>}),
-    FuzzRegistration({"rice", RunIndices<3>, IndexSeeds<3>}),
-    FuzzRegistration({"elias_fano", RunIndices<4>, IndexSeeds<4>}),
-    FuzzRegistration({"run_length", RunIndices<5>, IndexSeeds<5>}),
-    FuzzRegistration({"huffman", RunIndices<6>, IndexSeeds<6>}),
-    FuzzRegistration({"delta_huffman", RunIndices<7>, IndexSeeds<7>}),
-    FuzzRegistration({"bloom_filter", RunBloomFilter, BloomFilterSeeds}),
-    FuzzRegistration({"adaptive", RunIndices<9>, IndexSeeds<9>}),
-    FuzzRegistration({"float32", RunValues<1>, ValueSeeds<1>}),
-    FuzzRegistration({"float16", RunValues<2>, ValueSeeds<2>}),
-    FuzzRegistration({"bfloat16", RunValues<3>, ValueSeeds<3>}),
-    FuzzRegistration({"qsgd", RunValues<4>, ValueSeeds<4>}),
-    FuzzRegistration({"log_quantizer", RunValues<5>, ValueSeeds<5>}),
-    FuzzRegistration({"deflate", RunValues<6>, ValueSeeds<6>}),
-    FuzzRegistration({"sketch_ml", RunValues<9>, ValueSeeds<9>}),
-    FuzzRegistration({"poly_fit", RunValues<7>, ValueSeeds<7>}),
-    FuzzRegistration({"double_exp_fit", RunValues<8>, ValueSeeds<8>}),
-    FuzzRegistration({"tern_grad", RunValues<10>, ValueSeeds<10>}),
-    FuzzRegistration({"natural", RunValues<11>, ValueSeeds<11>}),
-    FuzzRegistration({"three_lc", RunValues<12>, ValueSeeds<12>}),
-    FuzzRegistration({"inflate", RunInflate, ValueSeeds<6>}),
+#define DEEPREDUCE_INDEX_CODEC(id, name) FuzzRegistration({#name, RunIndices<k##name>, IndexSeeds<k##name>}),
+#define DEEPREDUCE_INDEX_CODEC_WITH_OWN_ENCODER(id, name) FuzzRegistration({#name, Run##name, name##Seeds}),
+#include "deepreduce_tf/cc/lib/index/index_codecs.def"
+#define DEEPREDUCE_VALUE_CODEC(id, name) FuzzRegistration({#name, RunValues<k##name>, ValueSeeds<k##name>}),
+#include "deepreduce_tf/cc/lib/value/value_codecs.def"
+    FuzzRegistration({"Inflate", RunInflate, ValueSeeds<kDeflate>}),
 };
 
 }  // namespace

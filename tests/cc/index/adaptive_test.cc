@@ -4,6 +4,7 @@
 #include "deepreduce_tf/cc/lib/bits/leb128.h"
 #include "deepreduce_tf/cc/lib/bits/range_coder.h"
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
@@ -29,23 +30,13 @@ Support ActiveSupport(int64_t size, int64_t columns, double ratio, uint64_t seed
 }
 
 Error RoundTrip(const Segment& segment, const Support& indices, Bytes* code) {
-  *code = Encode(FindIndex(9), segment, indices);
+  *code = Encode(kAdaptive, segment, indices);
   Support decoded(indices.size());
   Segment known = segment;  // A decoder is not told the shape.
   known.rows = known.columns = 1;
-  const Error error = Decode(FindIndex(9), known, *code, &decoded);
+  const Error error = Decode(kAdaptive, known, *code, &decoded);
   if (error.ok()) CHECK(decoded == indices);
   return error;
-}
-
-bool Refuses(int64_t size, size_t count, const Bytes& code, const char* name, int64_t position) {
-  Segment segment;
-  segment.size = size;
-  Support indices(count);
-  const Error error = Decode(FindIndex(9), segment, code, &indices);
-  const bool same = error.name != nullptr && std::strcmp(error.name, name) == 0 && error.position == position;
-  if (!same) std::printf("  got: %s at byte %ld\n", error.name == nullptr ? "accepted" : error.name, static_cast<long>(error.position));
-  return same;
 }
 
 Bytes With(Bytes code, size_t byte, uint8_t value) {
@@ -118,11 +109,10 @@ TEST("Among all codes of three bytes the range decoder takes the ones that the e
 }
 
 TEST("Adaptive writes the bytes of the format page") {
-  CHECK(Encode(FindIndex(9), Shaped(160, 1, 16), {5, 21, 37, 53, 69, 85, 101, 117, 133, 149}) ==
+  CHECK(Encode(kAdaptive, Shaped(160, 1, 16), {5, 21, 37, 53, 69, 85, 101, 117, 133, 149}) ==
         (Bytes{0x81, 0x01, 0x10, 0x3a, 0x65, 0xf0, 0x7a}));
-  CHECK(Encode(FindIndex(9), Shaped(56, 1, 1), {1, 7, 13, 16, 21, 23, 35, 41, 45, 47, 49, 55}) ==
-        (Bytes{0x80, 0x49, 0x12, 0x15, 0x8e, 0x79}));
-  CHECK(Encode(FindIndex(9), Shaped(4096, 1, 1), {5, 20, 28, 61, 70, 90}) == (Bytes{0x03, 0xab, 0x1f, 0x42, 0x70}));
+  CHECK(Encode(kAdaptive, Shaped(56, 1, 1), {1, 7, 13, 16, 21, 23, 35, 41, 45, 47, 49, 55}) == (Bytes{0x80, 0x49, 0x12, 0x15, 0x8e, 0x79}));
+  CHECK(Encode(kAdaptive, Shaped(4096, 1, 1), {5, 20, 28, 61, 70, 90}) == (Bytes{0x03, 0xab, 0x1f, 0x42, 0x70}));
 }
 
 TEST("Adaptive gives back any support under any shape, and is never longer than Rice") {
@@ -137,7 +127,7 @@ TEST("Adaptive gives back any support under any shape, and is never longer than 
                                          ActiveSupport(size, std::max<int64_t>(columns, 1), static_cast<double>(percent) / 100, seed)}) {
             Bytes code;
             CHECK(RoundTrip(segment, indices, &code).ok());
-            CHECK(code.size() <= Encode(FindIndex(3), segment, indices).size());
+            CHECK(code.size() <= Encode(kRice, segment, indices).size());
           }
         }
       }
@@ -165,7 +155,7 @@ TEST("Adaptive takes less than Rice where columns differ, less still where rows 
     Bytes alone, told;
     CHECK(RoundTrip(Shaped(90000, 900, 100), indices, &alone).ok());
     CHECK(RoundTrip(Shaped(90000, 100, 100), indices, &told).ok());
-    CHECK(10 * alone.size() < 9 * Encode(FindIndex(3), Shaped(90000, 1, 1), indices).size());
+    CHECK(10 * alone.size() < 9 * Encode(kRice, Shaped(90000, 1, 1), indices).size());
     CHECK(told.size() < alone.size());
     CHECK(alone[0] == 0x81 && told[0] == 0x81);
   }
@@ -179,18 +169,18 @@ TEST("Adaptive takes less than Rice where columns differ, less still where rows 
 TEST("Most changes and all truncations of a tree are refused, and what is accepted is the code of its support") {
   for (const Segment& segment : {Shaped(20000, 1, 1), Shaped(20000, 20, 100)}) {
     Support indices = UniformSupport(segment.size, 6000, 2);
-    const Bytes code = Encode(FindIndex(9), segment, indices);
+    const Bytes code = Encode(kAdaptive, segment, indices);
     CHECK(code[0] == (segment.columns == 1 ? 0x80 : 0x81));
     for (size_t length = 0; length < code.size(); length += 1 + code.size() / 300) {
-      CHECK(!Decode(FindIndex(9), segment, Bytes(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(length)), &indices).ok());
+      CHECK(!Decode(kAdaptive, segment, Bytes(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(length)), &indices).ok());
     }
     int taken = 0;
     for (uint64_t i = 0; i < 1000; ++i) {
       Bytes changed = code;
       changed[3 + RandomBits(1, i) % (code.size() - 3)] ^= static_cast<uint8_t>(1 << (i & 7));
-      if (!Decode(FindIndex(9), segment, changed, &indices).ok()) continue;
+      if (!Decode(kAdaptive, segment, changed, &indices).ok()) continue;
       ++taken;
-      CHECK(Encode(FindIndex(9), segment, indices) == changed);
+      CHECK(Encode(kAdaptive, segment, indices) == changed);
     }
     CHECK(taken < 50);
   }
@@ -198,21 +188,22 @@ TEST("Most changes and all truncations of a tree are refused, and what is accept
 
 TEST("Adaptive refuses other first bytes, and rows and columns that are no shape") {
   const Support indices = ActiveSupport(1200, 20, 0.1, 3);
-  const Bytes code = Encode(FindIndex(9), Shaped(1200, 20, 20), indices);
+  const Bytes code = Encode(kAdaptive, Shaped(1200, 20, 20), indices);
   const size_t count = indices.size();
   CHECK(code[0] == 0x81 && code[1] == 20 && code[2] == 20);
-  CHECK(Refuses(1200, count, {}, "Adaptive: empty code", 0));
-  CHECK(Refuses(1200, count, With(code, 0, 0x82), "Adaptive: unknown first byte", 0));
-  CHECK(Refuses(1200, count, With(code, 0, 0xff), "Adaptive: unknown first byte", 0));
-  CHECK(Refuses(1200, count, {0x81}, "Adaptive: a malformed number of rows or columns", 1));
-  CHECK(Refuses(1200, count, {0x81, 20, 0x94}, "Adaptive: a malformed number of rows or columns", 3));
-  CHECK(Refuses(1200, count, {0x81, 0x94, 0, 20, 0}, "Adaptive: a malformed number of rows or columns", 3));
+  CHECK(Refuses(kAdaptive, 1200, count, {}, "Adaptive: empty code", 0));
+  CHECK(Refuses(kAdaptive, 1200, count, With(code, 0, 0x82), "Adaptive: unknown first byte", 0));
+  CHECK(Refuses(kAdaptive, 1200, count, With(code, 0, 0xff), "Adaptive: unknown first byte", 0));
+  CHECK(Refuses(kAdaptive, 1200, count, {0x81}, "Adaptive: a malformed number of rows or columns", 1));
+  CHECK(Refuses(kAdaptive, 1200, count, {0x81, 20, 0x94}, "Adaptive: a malformed number of rows or columns", 3));
+  CHECK(Refuses(kAdaptive, 1200, count, {0x81, 0x94, 0, 20, 0}, "Adaptive: a malformed number of rows or columns", 3));
   for (size_t byte : {1, 2}) {
     for (uint8_t wrong : {0, 7, 120}) {
-      CHECK(Refuses(1200, count, With(code, byte, wrong), "Adaptive: rows and columns that do not fit the size and the count", 1));
+      CHECK(
+          Refuses(kAdaptive, 1200, count, With(code, byte, wrong), "Adaptive: rows and columns that do not fit the size and the count", 1));
     }
   }
-  CHECK(Refuses(1200, count, With(code, 2, 1), "Adaptive: rows and columns that do not fit the size and the count", 1));
+  CHECK(Refuses(kAdaptive, 1200, count, With(code, 2, 1), "Adaptive: rows and columns that do not fit the size and the count", 1));
 }
 
 TEST("Adaptive refuses more lines or columns than 64 for each place, so memory and time go with the count") {
@@ -221,19 +212,20 @@ TEST("Adaptive refuses more lines or columns than 64 for each place, so memory a
     code[0] = 0x81;
     code[1] = 1;
     PutVarint(code.data() + 2, columns);
-    CHECK(Refuses(1 << 30, 10, code, "Adaptive: rows and columns that do not fit the size and the count", 1));
+    CHECK(Refuses(kAdaptive, 1 << 30, 10, code, "Adaptive: rows and columns that do not fit the size and the count", 1));
   }
 }
 
 TEST("Adaptive refuses a tree that tells too few places and bytes after its end") {
   const Support indices = ActiveSupport(1200, 20, 0.1, 3);
-  Bytes code = Encode(FindIndex(9), Shaped(1200, 20, 20), indices);
+  Bytes code = Encode(kAdaptive, Shaped(1200, 20, 20), indices);
   const int64_t length = static_cast<int64_t>(code.size());
   code.push_back(0);
-  CHECK(Refuses(1200, indices.size(), code, "bytes after the end of the code", length));
-  CHECK(Refuses(1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "Adaptive: fewer places than the count", 8) ||
-        Refuses(1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "code is beyond the range", 3));
-  CHECK(Refuses(1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xfe}, "Adaptive: fewer places than the count", 7));
+  CHECK(Refuses(kAdaptive, 1200, indices.size(), code, "bytes after the end of the code", length));
+  CHECK(
+      Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "Adaptive: fewer places than the count", 8) ||
+      Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xff, 0xff}, "code is beyond the range", 3));
+  CHECK(Refuses(kAdaptive, 1200, indices.size(), {0x81, 20, 20, 0xff, 0xff, 0xff, 0xfe}, "Adaptive: fewer places than the count", 7));
 }
 
 }  // namespace

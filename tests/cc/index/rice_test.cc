@@ -1,5 +1,6 @@
 // Rice: its sizes, its bytes, and what it refuses.
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
@@ -13,7 +14,7 @@ double OfTheBound(double density) {
   Segment segment;
   segment.size = 1000000;
   const int64_t count = std::llround(density * 1e6);
-  const Bytes code = Encode(FindIndex(3), segment, UniformSupport(segment.size, count, 11));
+  const Bytes code = Encode(kRice, segment, UniformSupport(segment.size, count, 11));
   return static_cast<double>(code.size()) / BoundBytes(1e6, static_cast<double>(count));
 }
 
@@ -21,14 +22,7 @@ Error DecodeRice(int64_t size, size_t count, const Bytes& code) {
   Segment segment;
   segment.size = size;
   Support indices(count);
-  return Decode(FindIndex(3), segment, code, &indices);
-}
-
-bool Refuses(int64_t size, size_t count, const Bytes& code, const char* name, int64_t position) {
-  const Error error = DecodeRice(size, count, code);
-  const bool same = error.name != nullptr && std::strcmp(error.name, name) == 0 && error.position == position;
-  if (!same) std::printf("  got: %s at byte %ld\n", error.name == nullptr ? "accepted" : error.name, static_cast<long>(error.position));
-  return same;
+  return Decode(kRice, segment, code, &indices);
 }
 
 // The smallest b with the least total, by trying all of them.
@@ -65,7 +59,7 @@ TEST("Rice takes the smallest of the best parameters") {
     Support indices;
     for (int64_t i = 0; i * i < segment.size; i += 1 + static_cast<int64_t>(seed % 3)) indices.push_back(static_cast<int32_t>(i * i));
     if (seed % 2 == 0) indices = UniformSupport(segment.size, 1 + static_cast<int64_t>(Mix(seed + 1) % 20), seed);
-    const Bytes code = Encode(FindIndex(3), segment, indices);
+    const Bytes code = Encode(kRice, segment, indices);
     if (code.size() < RawIndexLength(static_cast<int64_t>(indices.size()), segment.size)) CHECK(code[0] == BestParameter(indices));
   }
 }
@@ -74,10 +68,10 @@ TEST("Rice writes the bytes of the format page") {
   Segment segment;
   segment.size = 100;
   // Gaps 3 4 0 5 under b = 1: 01 1, 001 0, 1 0, 001 1, from the low bits upwards.
-  CHECK(Encode(FindIndex(3), segment, {3, 8, 9, 15}) == (Bytes{0x01, 0xa6, 0x18}));
+  CHECK(Encode(kRice, segment, {3, 8, 9, 15}) == (Bytes{0x01, 0xa6, 0x18}));
   // Of 16 places 2 and 9 are absent: gaps 2 6 under b = 2: 1 01, 01 01; bit 6 for the complement.
   segment.size = 16;
-  CHECK(Encode(FindIndex(3), segment, {0, 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}) == (Bytes{0x42, 0x55}));
+  CHECK(Encode(kRice, segment, {0, 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15}) == (Bytes{0x42, 0x55}));
 }
 
 TEST("Rice codes runs longer than a word") {
@@ -90,7 +84,7 @@ TEST("Rice codes runs longer than a word") {
       std::iota(indices.begin(), indices.end(), 0);
       for (int32_t i = 0; i < 50; ++i) indices.push_back(static_cast<int32_t>(before + gap) + i);
       Support decoded(indices.size());
-      CHECK(Decode(FindIndex(3), segment, Encode(FindIndex(3), segment, indices), &decoded).ok());
+      CHECK(Decode(kRice, segment, Encode(kRice, segment, indices), &decoded).ok());
       CHECK(decoded == indices);
     }
   }
@@ -99,8 +93,8 @@ TEST("Rice codes runs longer than a word") {
 TEST("Rice refuses a parameter that is not the best") {
   // {3, 8, 9, 15} under b = 0: 0001, 00001, 1, 000001, and under b = 2: 1 11, 01 00, 1 00, 01 10.
   CHECK(DecodeRice(100, 4, {0x01, 0xa6, 0x18}).ok());
-  CHECK(Refuses(100, 4, {0x00, 0x08, 0x83}, "Rice: another parameter is better", 0));
-  CHECK(Refuses(100, 4, {0x02, 0x97, 0x18}, "Rice: another parameter is better", 0));
+  CHECK(Refuses(kRice, 100, 4, {0x00, 0x08, 0x83}, "Rice: another parameter is better", 0));
+  CHECK(Refuses(kRice, 100, 4, {0x02, 0x97, 0x18}, "Rice: another parameter is better", 0));
 }
 
 TEST("Rice accepts only what it would write itself, among all short codes") {
@@ -108,9 +102,9 @@ TEST("Rice accepts only what it would write itself, among all short codes") {
     Segment segment;
     segment.size = size;
     Support indices(static_cast<size_t>(count));
-    if (!Decode(FindIndex(3), segment, code, &indices).ok()) return;
+    if (!Decode(kRice, segment, code, &indices).ok()) return;
     CHECK(IsSupport(indices, size));
-    CHECK(Encode(FindIndex(3), segment, indices) == code);
+    CHECK(Encode(kRice, segment, indices) == code);
   };
   for (int64_t size = 2; size <= 20; size += 3) {
     for (int64_t count = 1; count < size; ++count) {
@@ -127,17 +121,17 @@ TEST("Rice accepts only what it would write itself, among all short codes") {
 }
 
 TEST("Rice refuses parameters no encoder writes") {
-  CHECK(Refuses(100, 4, {0x1f, 0xa6, 0x18}, "Rice: unknown parameter bits", 0));
-  CHECK(Refuses(100, 4, {0x81, 0xa6, 0x18}, "Rice: unknown parameter bits", 0));
-  CHECK(Refuses(100, 4, {0x41, 0xa6, 0x18}, "Rice: wrong complement bit", 0));
-  CHECK(Refuses(16, 14, {0x02, 0x55}, "Rice: wrong complement bit", 0));
-  CHECK(Refuses(100, 4, {}, "Rice: empty code", 0));
+  CHECK(Refuses(kRice, 100, 4, {0x1f, 0xa6, 0x18}, "Rice: unknown parameter bits", 0));
+  CHECK(Refuses(kRice, 100, 4, {0x81, 0xa6, 0x18}, "Rice: unknown parameter bits", 0));
+  CHECK(Refuses(kRice, 100, 4, {0x41, 0xa6, 0x18}, "Rice: wrong complement bit", 0));
+  CHECK(Refuses(kRice, 16, 14, {0x02, 0x55}, "Rice: wrong complement bit", 0));
+  CHECK(Refuses(kRice, 100, 4, {}, "Rice: empty code", 0));
 }
 
 TEST("Rice refuses codes that end early, go on, or leave padding that is not zero") {
-  CHECK(Refuses(100, 4, {0x01, 0xa6}, "Rice: code ends inside a gap", 2));
-  CHECK(Refuses(1000, 4, {0x01, 0xa6, 0x18, 0x00}, "bytes after the end of the code", 3));
-  CHECK(Refuses(100, 4, {0x01, 0xa6, 0x98}, "padding bits are not zero", 2));
+  CHECK(Refuses(kRice, 100, 4, {0x01, 0xa6}, "Rice: code ends inside a gap", 2));
+  CHECK(Refuses(kRice, 1000, 4, {0x01, 0xa6, 0x18, 0x00}, "bytes after the end of the code", 3));
+  CHECK(Refuses(kRice, 100, 4, {0x01, 0xa6, 0x98}, "padding bits are not zero", 2));
 }
 
 TEST("Rice refuses gaps that lead beyond the size, however large") {
@@ -157,14 +151,14 @@ TEST("Rice refuses every truncation and most changes of a long code, and never r
     Segment segment;
     segment.size = 100000;
     Support indices = UniformSupport(segment.size, count, 2);
-    const Bytes code = Encode(FindIndex(3), segment, indices);
+    const Bytes code = Encode(kRice, segment, indices);
     for (size_t length = 0; length < code.size(); length += 1 + code.size() / 50) {
-      CHECK(!Decode(FindIndex(3), segment, Bytes(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(length)), &indices).ok());
+      CHECK(!Decode(kRice, segment, Bytes(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(length)), &indices).ok());
     }
     for (uint64_t i = 0; i < 100; ++i) {
       Bytes changed = code;
       changed[RandomBits(1, i) % code.size()] ^= static_cast<uint8_t>(1 << (i & 7));
-      if (Decode(FindIndex(3), segment, changed, &indices).ok()) CHECK(Encode(FindIndex(3), segment, indices) == changed);
+      if (Decode(kRice, segment, changed, &indices).ok()) CHECK(Encode(kRice, segment, indices) == changed);
     }
   }
 }

@@ -1,19 +1,10 @@
 // RunLength: its bytes, and what it refuses.
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
 namespace {
-
-bool Refuses(int64_t size, size_t count, const Bytes& code, const char* name, int64_t position) {
-  Segment segment;
-  segment.size = size;
-  Support indices(count);
-  const Error error = Decode(FindIndex(5), segment, code, &indices);
-  const bool same = error.name != nullptr && std::strcmp(error.name, name) == 0 && error.position == position;
-  if (!same) std::printf("  got: %s at byte %ld\n", error.name == nullptr ? "accepted" : error.name, static_cast<long>(error.position));
-  return same;
-}
 
 constexpr char kTooMany[] = "RunLength: runs lead beyond the size or the count";
 constexpr char kEndsEarly[] = "RunLength: code ends inside a run";
@@ -22,18 +13,18 @@ TEST("RunLength writes the bytes of the format page") {
   Segment segment;
   segment.size = 100;
   // 3 absent, 5 kept, 1 absent, 2 kept: 4 5 1 2, as 00 1 00, 00 1 10, 1, 0 1 0.
-  CHECK(Encode(FindIndex(5), segment, {3, 4, 5, 6, 7, 9, 10}) == (Bytes{0x84, 0x15}));
+  CHECK(Encode(kRunLength, segment, {3, 4, 5, 6, 7, 9, 10}) == (Bytes{0x84, 0x15}));
   // 97 absent, the others kept: 98, as 000000 1 010001.
-  CHECK(Encode(FindIndex(5), segment, {97, 98, 99}) == (Bytes{0x40, 0x11}));
+  CHECK(Encode(kRunLength, segment, {97, 98, 99}) == (Bytes{0x40, 0x11}));
   // 0 absent, 3 kept: 1 3, as 1, 0 1 1.
-  CHECK(Encode(FindIndex(5), segment, {0, 1, 2}) == (Bytes{0x0d}));
+  CHECK(Encode(kRunLength, segment, {0, 1, 2}) == (Bytes{0x0d}));
 }
 
 TEST("RunLength takes a fraction of what Rice takes where kept places lie together") {
   Segment segment;
   segment.size = 1000000;
   const Support indices = ClusteredSupport(segment.size, 200, 3);
-  CHECK(3 * Encode(FindIndex(5), segment, indices).size() < Encode(FindIndex(3), segment, indices).size());
+  CHECK(3 * Encode(kRunLength, segment, indices).size() < Encode(kRice, segment, indices).size());
 }
 
 TEST("RunLength codes runs of every length") {
@@ -43,7 +34,7 @@ TEST("RunLength codes runs of every length") {
     Support indices = {0, 1, static_cast<int32_t>(run) + 1, static_cast<int32_t>(run) + 2, 0x7ffffffe};
     for (const Support& each : {indices, Support(indices.begin() + 2, indices.end()), Support(indices.begin() + 2, indices.end() - 1)}) {
       Support decoded(each.size());
-      CHECK(Decode(FindIndex(5), segment, Encode(FindIndex(5), segment, each), &decoded).ok());
+      CHECK(Decode(kRunLength, segment, Encode(kRunLength, segment, each), &decoded).ok());
       CHECK(decoded == each);
     }
   }
@@ -54,25 +45,25 @@ TEST("RunLength codes a kept run of many places") {
   segment.size = 20000000;
   Support indices(19999998);
   std::iota(indices.begin(), indices.end(), 1);
-  const Bytes code = Encode(FindIndex(5), segment, indices);
+  const Bytes code = Encode(kRunLength, segment, indices);
   CHECK(code.size() == 7);  // 2 and 19999998: 3 + 49 bits
   Support decoded(indices.size());
-  CHECK(Decode(FindIndex(5), segment, code, &decoded).ok());
+  CHECK(Decode(kRunLength, segment, code, &decoded).ok());
   CHECK(decoded == indices);
 }
 
 TEST("RunLength refuses codes that end early, go on, or leave padding that is not zero") {
-  CHECK(Refuses(100, 7, {}, kEndsEarly, 0));
-  CHECK(Refuses(100, 7, {0x84}, kEndsEarly, 1));
-  CHECK(Refuses(100, 7, {0x84, 0x15, 0x00}, "bytes after the end of the code", 2));
-  CHECK(Refuses(100, 7, {0x84, 0x55}, "padding bits are not zero", 1));
+  CHECK(Refuses(kRunLength, 100, 7, {}, kEndsEarly, 0));
+  CHECK(Refuses(kRunLength, 100, 7, {0x84}, kEndsEarly, 1));
+  CHECK(Refuses(kRunLength, 100, 7, {0x84, 0x15, 0x00}, "bytes after the end of the code", 2));
+  CHECK(Refuses(kRunLength, 100, 7, {0x84, 0x55}, "padding bits are not zero", 1));
 }
 
 TEST("RunLength refuses runs of more places than there are") {
-  CHECK(Refuses(13, 7, {0x40, 0x11}, kTooMany, 1));   // 97 absent
-  CHECK(Refuses(100, 3, {0x84, 0x02}, kTooMany, 1));  // 3 absent, 6 kept
-  CHECK(Refuses(100, 6, {0x84, 0x15}, kTooMany, 1));  // 5 kept, then 2
-  CHECK(Refuses(10, 7, {0x84, 0x15}, "bytes after the end of the code", 1));
+  CHECK(Refuses(kRunLength, 13, 7, {0x40, 0x11}, kTooMany, 1));   // 97 absent
+  CHECK(Refuses(kRunLength, 100, 3, {0x84, 0x02}, kTooMany, 1));  // 3 absent, 6 kept
+  CHECK(Refuses(kRunLength, 100, 6, {0x84, 0x15}, kTooMany, 1));  // 5 kept, then 2
+  CHECK(Refuses(kRunLength, 10, 7, {0x84, 0x15}, "bytes after the end of the code", 1));
 }
 
 TEST("RunLength refuses numbers beyond 31 bits, however large") {
@@ -82,8 +73,8 @@ TEST("RunLength refuses numbers beyond 31 bits, however large") {
     Segment segment;
     segment.size = 0x7fffffff;
     Support indices(10000);
-    CHECK(!Decode(FindIndex(5), segment, code, &indices).ok());
-    CHECK(!Decode(FindIndex(5), segment, Bytes(zeros, 0), &indices).ok());
+    CHECK(!Decode(kRunLength, segment, code, &indices).ok());
+    CHECK(!Decode(kRunLength, segment, Bytes(zeros, 0), &indices).ok());
   }
 }
 

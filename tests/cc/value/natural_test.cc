@@ -3,12 +3,12 @@
 
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kId = 11;
 constexpr float kMax = 0x1.fffffep127f;
 
 ValueOptions Options(uint64_t key) {
@@ -19,14 +19,8 @@ ValueOptions Options(uint64_t key) {
 
 Values Rounded(const Values& values, uint64_t key = 1) {
   Values decoded;
-  Encode(FindValue(kId), Options(key), values, &decoded);
+  Encode(kNatural, Options(key), values, &decoded);
   return decoded;
-}
-
-bool Refuses(size_t n, const Bytes& code, const char* name, int64_t position) {
-  Values values(n);
-  const Error error = Decode(FindValue(kId), {}, code, &values);
-  return error.name != nullptr && std::strcmp(error.name, name) == 0 && error.position == position;
 }
 
 TEST("Natural rounds to one of the two powers around a value, without bias") {
@@ -85,7 +79,7 @@ TEST("Natural's levels are as wide as the range of exponents needs") {
       Values values, decoded;
       for (int e = 0; e <= range; ++e) values.push_back(std::ldexp(e % 2 == 0 ? 1.0f : -1.0f, e - 60));
       values.resize(200, zero ? 0.0f : 0x1p-60f);
-      const Bytes code = Encode(FindValue(kId), {}, values, &decoded);
+      const Bytes code = Encode(kNatural, {}, values, &decoded);
       int width = 1;
       while ((range + (zero ? 1 : 0)) >> (width - 1) != 0) ++width;
       CHECK(decoded == values);
@@ -96,32 +90,33 @@ TEST("Natural's levels are as wide as the range of exponents needs") {
 
 TEST("Natural writes the bytes of the format page where there is nothing to round") {
   Values decoded;
-  CHECK(Encode(FindValue(kId), {}, {1, -4, 0.25f, 0, -1}, &decoded) == (Bytes{0x14, 125, 0xd3, 0x01, 0x0b}));
-  CHECK(Encode(FindValue(kId), {}, {8, -8, -8, 8, 8, 8, 8, -8, 8, 8}, &decoded) == (Bytes{0x01, 130, 0x86, 0x00}));
-  CHECK(Encode(FindValue(kId), {}, Values(9, 0.0f), &decoded) == (Bytes{0x11, 0, 0, 0}));
+  CHECK(Encode(kNatural, {}, {1, -4, 0.25f, 0, -1}, &decoded) == (Bytes{0x14, 125, 0xd3, 0x01, 0x0b}));
+  CHECK(Encode(kNatural, {}, {8, -8, -8, 8, 8, 8, 8, -8, 8, 8}, &decoded) == (Bytes{0x01, 130, 0x86, 0x00}));
+  CHECK(Encode(kNatural, {}, Values(9, 0.0f), &decoded) == (Bytes{0x11, 0, 0, 0}));
 }
 
 TEST("Natural refuses parameters, exponents and levels that no encoder writes") {
   Values values(5);
-  CHECK(Decode(FindValue(kId), {}, {0x14, 125, 0xd3, 0x01, 0x0b}, &values).ok());
-  for (size_t length : {0, 1}) CHECK(Refuses(5, Bytes(length, 0x14), "Natural: code ends early", static_cast<int64_t>(length)));
+  CHECK(Decode(kNatural, {}, {0x14, 125, 0xd3, 0x01, 0x0b}, &values).ok());
+  for (size_t length : {0, 1})
+    CHECK(Refuses(kNatural, {}, 5, Bytes(length, 0x14), "Natural: code ends early", static_cast<int64_t>(length)));
   for (uint8_t parameter : {0x10, 0x19, 0x1f, 0x34, 0x54, 0x94}) {
-    CHECK(Refuses(5, {parameter, 125, 0xd3, 0x01, 0x0b}, "Natural: unknown parameter bits", 0));
+    CHECK(Refuses(kNatural, {}, 5, {parameter, 125, 0xd3, 0x01, 0x0b}, "Natural: unknown parameter bits", 0));
   }
-  CHECK(Refuses(5, {0x14, 125, 0xd3, 0x08, 0x0b}, "Natural: negative zero", 2));
-  CHECK(Refuses(5, {0x14, 125, 0xd3, 0x11, 0x0b}, "Natural: zeros flag without a zero", 0));
-  CHECK(Refuses(5, {0x14, 125, 0xd3, 0x02, 0x0b}, "Natural: smallest exponent of no value", 1));
-  CHECK(Refuses(5, {0x14, 0, 0xd3, 0x01, 0x0b}, "Natural: smallest exponent of no value", 1));
-  CHECK(Refuses(5, {0x11, 7, 0}, "Natural: smallest exponent of no value", 1));
-  CHECK(Refuses(5, {0x01, 0, 0}, "Natural: smallest exponent of no value", 1));
-  CHECK(Refuses(5, {0x14, 251, 0xd3, 0x01, 0x0b}, "Natural: exponent out of range", 1));
-  CHECK(Refuses(5, {0x01, 255, 0}, "Natural: exponent out of range", 1));
-  CHECK(Refuses(3, {0x08, 1, 0, 127, 0}, "Natural: exponent out of range", 1));
-  CHECK(Decode(FindValue(kId), {}, {0x18, 1, 1, 127, 0, 1, 1}, &values).ok());
-  CHECK(Refuses(5, {0x15, 125, 0xa3, 0x06, 0x30, 0x01}, "Natural: levels wider than needed", 0));
-  CHECK(Refuses(5, {0x02, 125, 0, 0}, "Natural: levels wider than needed", 0));
-  CHECK(Refuses(5, {0x14, 125, 0xd3, 0x01, 0x1b}, "padding bits are not zero", 4));
-  CHECK(Refuses(5, {0x14, 125, 0xd3, 0x01}, "code ends early", 4));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 125, 0xd3, 0x08, 0x0b}, "Natural: negative zero", 2));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 125, 0xd3, 0x11, 0x0b}, "Natural: zeros flag without a zero", 0));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 125, 0xd3, 0x02, 0x0b}, "Natural: smallest exponent of no value", 1));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 0, 0xd3, 0x01, 0x0b}, "Natural: smallest exponent of no value", 1));
+  CHECK(Refuses(kNatural, {}, 5, {0x11, 7, 0}, "Natural: smallest exponent of no value", 1));
+  CHECK(Refuses(kNatural, {}, 5, {0x01, 0, 0}, "Natural: smallest exponent of no value", 1));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 251, 0xd3, 0x01, 0x0b}, "Natural: exponent out of range", 1));
+  CHECK(Refuses(kNatural, {}, 5, {0x01, 255, 0}, "Natural: exponent out of range", 1));
+  CHECK(Refuses(kNatural, {}, 3, {0x08, 1, 0, 127, 0}, "Natural: exponent out of range", 1));
+  CHECK(Decode(kNatural, {}, {0x18, 1, 1, 127, 0, 1, 1}, &values).ok());
+  CHECK(Refuses(kNatural, {}, 5, {0x15, 125, 0xa3, 0x06, 0x30, 0x01}, "Natural: levels wider than needed", 0));
+  CHECK(Refuses(kNatural, {}, 5, {0x02, 125, 0, 0}, "Natural: levels wider than needed", 0));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 125, 0xd3, 0x01, 0x1b}, "padding bits are not zero", 4));
+  CHECK(Refuses(kNatural, {}, 5, {0x14, 125, 0xd3, 0x01}, "code ends early", 4));
 }
 
 }  // namespace

@@ -2,20 +2,19 @@
 #include <algorithm>
 #include <string>
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
-#include "deepreduce_tf/cc/lib/index/fixed_width.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 #include "deepreduce_tf/cc/lib/value/descending_order.h"
 #include "deepreduce_tf/cc/lib/value/knots.h"
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kPoly = 7;
-constexpr uint8_t kExp = 8;
 enum Kind { kRaw, kPolynomial, kDoubleExponential, kZeros };
 
 struct Head {
@@ -67,11 +66,11 @@ std::vector<Head> HeadsOf(const Bytes& code, size_t values) {
 double Square(double x) { return x * x; }
 
 // The relative error, after checking that the code decodes to what its encoder says, that signs hold and that the error shrinks.
-double ErrorOf(uint8_t id, const ValueOptions& options, const Values& values, std::vector<Head>* heads = nullptr) {
+double ErrorOf(const ValueCodec& codec, const ValueOptions& options, const Values& values, std::vector<Head>* heads = nullptr) {
   Values seen, decoded(values.size());
-  const Bytes code = Encode(FindValue(id), options, values, &seen);
+  const Bytes code = Encode(codec, options, values, &seen);
   CHECK(code.size() <= 4 * values.size());
-  CHECK(Decode(FindValue(id), options, code, &decoded).ok());
+  CHECK(Decode(codec, options, code, &decoded).ok());
   CHECK(std::memcmp(seen.data(), decoded.data(), 4 * seen.size()) == 0);
   if (heads != nullptr) *heads = HeadsOf(code, values.size());
   double error = 0, norm = 0;
@@ -105,9 +104,9 @@ TEST("Values that TopK keeps come back within 1 % by PolyFit and within 5 % by D
   for (size_t n : {400, 3000, 20000}) {
     const Values values = Kept(n, 3);
     Values decoded;
-    CHECK(ErrorOf(kPoly, Options(5), values) < 0.01);
-    CHECK(ErrorOf(kExp, Options(5), values) < 0.05);
-    for (uint8_t id : {kPoly, kExp}) CHECK(Encode(FindValue(id), Options(5), values, &decoded).size() < 2 * n);
+    CHECK(ErrorOf(kPolyFit, Options(5), values) < 0.01);
+    CHECK(ErrorOf(kDoubleExpFit, Options(5), values) < 0.05);
+    for (const ValueCodec* codec : {&kPolyFit, &kDoubleExpFit}) CHECK(Encode(*codec, Options(5), values, &decoded).size() < 2 * n);
   }
 }
 
@@ -115,13 +114,13 @@ TEST("More pieces and higher degrees mean smaller errors") {
   const Values values = Kept(5000, 4);
   double before = 1;
   for (int pieces : {1, 2, 4, 16, 64}) {
-    const double error = ErrorOf(kPoly, Options(5, pieces), values);
+    const double error = ErrorOf(kPolyFit, Options(5, pieces), values);
     CHECK(error < before);
     before = error;
   }
   before = 1;
   for (int degree : {1, 2, 4, 8, 15}) {
-    const double error = ErrorOf(kPoly, Options(degree, 1), values);
+    const double error = ErrorOf(kPolyFit, Options(degree, 1), values);
     CHECK(error < before);
     before = error;
   }
@@ -131,7 +130,7 @@ TEST("Positive and negative values lie in pieces of their own, zeros in one with
   Values values = Kept(600, 5);
   for (size_t i = 0; i < 600; i += 3) values[i] = i % 2 == 0 ? 0.0f : -1e-40f;
   std::vector<Head> heads;
-  CHECK(ErrorOf(kPoly, Options(5, 2), values, &heads) < 0.02);
+  CHECK(ErrorOf(kPolyFit, Options(5, 2), values, &heads) < 0.02);
   CHECK(heads.size() == 5 && heads.back().kind == kZeros && heads.back().length == 200);
   CHECK(!heads[0].negative && !heads[1].negative && heads[2].negative && heads[3].negative);
   CHECK(heads[0].length + heads[1].length ==
@@ -141,7 +140,7 @@ TEST("Positive and negative values lie in pieces of their own, zeros in one with
 TEST("Curves that no double exponential fits fall back to polynomials, short pieces to raw numbers") {
   std::vector<Head> heads;
   const auto kinds = [&](const Values& values) {
-    const double error = ErrorOf(kExp, Options(5), values, &heads);
+    const double error = ErrorOf(kDoubleExpFit, Options(5), values, &heads);
     std::string names;
     for (const Head& head : heads) names += "RPDZ"[head.kind];
     return error < 1e-6 ? names : "error";
@@ -154,13 +153,13 @@ TEST("Curves that no double exponential fits fall back to polynomials, short pie
   CHECK(line == "P" || line == "D");
   const std::string two = kinds(Of(100, [](double x) { return x < 0.03 ? -1 - x : 5.0; }));
   CHECK(two == "PR");
-  CHECK(ErrorOf(kExp, Options(5), Of(300, [](double x) { return std::exp(-4 * x); }), &heads) < 1e-3);
-  CHECK(ErrorOf(kExp, Options(5), Of(300, [](double x) { return 3 * std::exp(-20 * x) + std::exp(-x); }), &heads) < 1e-3);
+  CHECK(ErrorOf(kDoubleExpFit, Options(5), Of(300, [](double x) { return std::exp(-4 * x); }), &heads) < 1e-3);
+  CHECK(ErrorOf(kDoubleExpFit, Options(5), Of(300, [](double x) { return 3 * std::exp(-20 * x) + std::exp(-x); }), &heads) < 1e-3);
   CHECK(heads.size() == 1 && heads[0].kind == kDoubleExponential);
 }
 
 TEST("Singular, tied, alternating, huge and small values are coded within their norm") {
-  for (uint8_t id : {kPoly, kExp}) {
+  for (const ValueCodec* codec : {&kPolyFit, &kDoubleExpFit}) {
     for (size_t n : {1, 2, 3, 6, 7, 12, 24, 100, 3000}) {
       for (double scale : {1e-37, 1.2e-38, 1.0, 1e38, 3.4e38}) {
         Values values(n), ties(n), pair(n, static_cast<float>(scale)), spread(n);
@@ -172,9 +171,9 @@ TEST("Singular, tied, alternating, huge and small values are coded within their 
         }
         pair[n / 2] = static_cast<float>(-scale);
         for (const Values& each : {values, ties, pair, spread}) {
-          for (int degree : {1, 5, 15}) ErrorOf(id, Options(degree), each);
+          for (int degree : {1, 5, 15}) ErrorOf(*codec, Options(degree), each);
         }
-        ErrorOf(id, Options(5, 64), values);
+        ErrorOf(*codec, Options(5, 64), values);
       }
     }
   }
@@ -220,9 +219,9 @@ TEST("Both write the bytes of the format page, and read other pieces of the same
   const Bytes code = Code(1, {{kPolynomial, false, 5}, {kRaw, true, 1}, {kZeros, false, 2}}, {6, -4, 1}, places);
   CHECK(code == (Bytes{0x01, 0x21, 0xb1, 0x00, 0x00, 0x00, 0xc0, 0x40, 0x00, 0x00, 0x80, 0xc0, 0x00, 0x00, 0x80, 0x3f, 0x6c, 0xe4, 0x1d}));
   Values decoded(8);
-  for (uint8_t id : {kPoly, kExp}) {
-    CHECK(Decode(FindValue(id), {}, code, &decoded).ok() && decoded == values);
-    CHECK(Decode(FindValue(id), {},
+  for (const ValueCodec* codec : {&kPolyFit, &kDoubleExpFit}) {
+    CHECK(Decode(*codec, {}, code, &decoded).ok() && decoded == values);
+    CHECK(Decode(*codec, {},
                  Code(1, {{kPolynomial, false, 4}, {kRaw, false, 1}, {kRaw, true, 1}, {kZeros, false, 2}}, {7, -3, 2, 1}, places), &decoded)
               .ok());
     CHECK(decoded == values);
@@ -232,52 +231,47 @@ TEST("Both write the bytes of the format page, and read other pieces of the same
 TEST("A polynomial that leaves its sign or the finite floats is brought back") {
   const Support places = {0, 1, 2, 3, 4, 5, 6, 7};
   Values decoded(8);
-  CHECK(Decode(FindValue(kPoly), {}, Code(1, {{kPolynomial, true, 8}}, {0, -3e38f}, places), &decoded).ok());
+  CHECK(Decode(kPolyFit, {}, Code(1, {{kPolynomial, true, 8}}, {0, -3e38f}, places), &decoded).ok());
   CHECK(decoded[0] == -3e38f && decoded[7] == -0x1p-126f);
-  CHECK(Decode(FindValue(kPoly), {}, Code(1, {{kPolynomial, false, 8}}, {3e38f, 3e38f}, places), &decoded).ok());
+  CHECK(Decode(kPolyFit, {}, Code(1, {{kPolynomial, false, 8}}, {3e38f, 3e38f}, places), &decoded).ok());
   CHECK(decoded[7] == 0x1.fffffep127f && AllFinite(decoded));
-  CHECK(Decode(FindValue(kExp), {}, Code(5, {{kDoubleExponential, false, 8}}, {3e38f, 200, -3e38f, 200}, places), &decoded).ok());
+  CHECK(Decode(kDoubleExpFit, {}, Code(5, {{kDoubleExponential, false, 8}}, {3e38f, 200, -3e38f, 200}, places), &decoded).ok());
   CHECK(decoded[3] == 0x1p-126f);
-  CHECK(Decode(FindValue(kExp), {}, Code(5, {{kDoubleExponential, true, 8}}, {3e38f, 200, 3e38f, -200}, places), &decoded).ok());
+  CHECK(Decode(kDoubleExpFit, {}, Code(5, {{kDoubleExponential, true, 8}}, {3e38f, 200, 3e38f, -200}, places), &decoded).ok());
   CHECK(decoded[7] == -0x1.fffffep127f && AllFinite(decoded));
-}
-
-bool Refuses(uint8_t id, const Bytes& code, const char* name) {
-  Values values(8);
-  const Error error = Decode(FindValue(id), {}, code, &values);
-  return error.name != nullptr && std::strcmp(error.name, name) == 0;
 }
 
 TEST("Both refuse heads, numbers and places that no encoder writes") {
   const Support places = {4, 5, 1, 2, 6, 3, 7, 0};
   const auto with = [&](const std::vector<Head>& heads, const Values& numbers) { return Code(1, heads, numbers, places); };
   const std::vector<Head> good = {{kPolynomial, false, 5}, {kRaw, true, 1}, {kZeros, false, 2}};
-  for (uint8_t id : {kPoly, kExp}) {
-    CHECK(Refuses(id, {}, "fit: empty code"));
-    for (int degree : {0, 16, 32, 255}) CHECK(Refuses(id, Code(degree, good, {6, -4, 1}, places), "fit: unknown degree"));
-    CHECK(Refuses(id, with({{kZeros, true, 8}}, {}), "fit: zeros with a sign"));
+  for (const ValueCodec* codec : {&kPolyFit, &kDoubleExpFit}) {
+    CHECK(Refuses(*codec, {}, 8, {}, "fit: empty code"));
+    for (int degree : {0, 16, 32, 255}) CHECK(Refuses(*codec, {}, 8, Code(degree, good, {6, -4, 1}, places), "fit: unknown degree"));
+    CHECK(Refuses(*codec, {}, 8, with({{kZeros, true, 8}}, {}), "fit: zeros with a sign"));
     const char* order = "fit: pieces out of order";
-    CHECK(Refuses(id, with({{kRaw, true, 1}, {kRaw, false, 1}, {kZeros, false, 6}}, {1, 1}), order));
-    CHECK(Refuses(id, with({{kZeros, false, 6}, {kRaw, false, 2}}, {1, 1}), order));
-    CHECK(Refuses(id, with({{kZeros, false, 6}, {kZeros, false, 2}}, {}), order));
-    CHECK(Refuses(id, with({{kPolynomial, false, 5}, {kZeros, false, 4}}, {6, -4}), "fit: pieces of more values than there are"));
-    CHECK(Refuses(id, with({{kPolynomial, false, 1}, {kZeros, false, 7}}, {6, -4}), "fit: fitted piece of too few values"));
+    CHECK(Refuses(*codec, {}, 8, with({{kRaw, true, 1}, {kRaw, false, 1}, {kZeros, false, 6}}, {1, 1}), order));
+    CHECK(Refuses(*codec, {}, 8, with({{kZeros, false, 6}, {kRaw, false, 2}}, {1, 1}), order));
+    CHECK(Refuses(*codec, {}, 8, with({{kZeros, false, 6}, {kZeros, false, 2}}, {}), order));
+    CHECK(
+        Refuses(*codec, {}, 8, with({{kPolynomial, false, 5}, {kZeros, false, 4}}, {6, -4}), "fit: pieces of more values than there are"));
+    CHECK(Refuses(*codec, {}, 8, with({{kPolynomial, false, 1}, {kZeros, false, 7}}, {6, -4}), "fit: fitted piece of too few values"));
     const char* range = "fit: numbers of a piece out of range";
-    for (float wrong : {NAN, INFINITY, -INFINITY, 1e-40f, -1e-40f}) CHECK(Refuses(id, with(good, {6, wrong, 1}), range));
-    for (float wrong : {NAN, INFINITY, 1e-40f, -1.0f, 0.0f, -0.0f}) CHECK(Refuses(id, with(good, {6, -4, wrong}), range));
-    CHECK(Refuses(id, with(good, {6, -4}), "code ends early"));
-    CHECK(Refuses(id, with(good, {6, -4, 1, 1}), "bytes after the end of the code"));
-    CHECK(Refuses(id, Code(1, good, {6, -4, 1}, {4, 5, 1, 2, 6, 3, 7, 7}), "fit: places are no permutation"));
+    for (float wrong : {NAN, INFINITY, -INFINITY, 1e-40f, -1e-40f}) CHECK(Refuses(*codec, {}, 8, with(good, {6, wrong, 1}), range));
+    for (float wrong : {NAN, INFINITY, 1e-40f, -1.0f, 0.0f, -0.0f}) CHECK(Refuses(*codec, {}, 8, with(good, {6, -4, wrong}), range));
+    CHECK(Refuses(*codec, {}, 8, with(good, {6, -4}), "code ends early"));
+    CHECK(Refuses(*codec, {}, 8, with(good, {6, -4, 1, 1}), "bytes after the end of the code"));
+    CHECK(Refuses(*codec, {}, 8, Code(1, good, {6, -4, 1}, {4, 5, 1, 2, 6, 3, 7, 7}), "fit: places are no permutation"));
     Bytes padded = with(good, {6, -4, 1});
     padded[3] |= 0x80;
-    CHECK(Refuses(id, padded, "padding bits are not zero"));
+    CHECK(Refuses(*codec, {}, 8, padded, "padding bits are not zero"));
   }
   const std::vector<Head> exponential = {{kDoubleExponential, false, 8}};
-  CHECK(Refuses(kPoly, with(exponential, {4, -3, 1, -0.5f}), "fit: unknown kind of piece"));
-  CHECK(Refuses(kExp, Code(8, exponential, {4, -3, 1, -0.5f}, places), "fit: fitted piece of too few values"));
+  CHECK(Refuses(kPolyFit, {}, 8, with(exponential, {4, -3, 1, -0.5f}), "fit: unknown kind of piece"));
+  CHECK(Refuses(kDoubleExpFit, {}, 8, Code(8, exponential, {4, -3, 1, -0.5f}, places), "fit: fitted piece of too few values"));
   for (float rate : {200.00002f, -201.0f, NAN, 1e-40f}) {
-    CHECK(Refuses(kExp, with(exponential, {4, rate, 1, -0.5f}), "fit: numbers of a piece out of range"));
-    CHECK(Refuses(kExp, with(exponential, {4, -3, 1, rate}), "fit: numbers of a piece out of range"));
+    CHECK(Refuses(kDoubleExpFit, {}, 8, with(exponential, {4, rate, 1, -0.5f}), "fit: numbers of a piece out of range"));
+    CHECK(Refuses(kDoubleExpFit, {}, 8, with(exponential, {4, -3, 1, rate}), "fit: numbers of a piece out of range"));
   }
 }
 

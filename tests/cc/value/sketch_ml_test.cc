@@ -3,25 +3,16 @@
 
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kId = 9;
-
 ValueOptions Options(int bits) {
   ValueOptions options;
   options.bits = bits;
   return options;
-}
-
-bool Refuses(size_t n, const Bytes& code, const char* name) {
-  Values values(n);
-  const Error error = Decode(FindValue(kId), {}, code, &values);
-  const bool same = error.name != nullptr && std::strcmp(error.name, name) == 0;
-  if (!same) std::printf("  got: %s at byte %ld\n", error.name == nullptr ? "accepted" : error.name, static_cast<long>(error.position));
-  return same;
 }
 
 // Normal, exponential beyond a threshold as TopK leaves them, and with heavy tails.
@@ -40,9 +31,9 @@ struct Result {
   double bits;   // per value
 };
 
-Result Measure(uint8_t id, int bits, const Values& values) {
+Result Measure(const ValueCodec& codec, int bits, const Values& values) {
   Values decoded;
-  const Bytes code = Encode(FindValue(id), Options(bits), values, &decoded);
+  const Bytes code = Encode(codec, Options(bits), values, &decoded);
   double error = 0, norm = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     error += std::pow(static_cast<double>(values[i]) - static_cast<double>(decoded[i]), 2);
@@ -56,7 +47,7 @@ TEST("SketchML's error is less than the values and falls with the bits") {
     for (size_t n : {10, 369, 5000, 100000}) {
       double before = 1;
       for (int bits = 2; bits <= 8; ++bits) {
-        const Result result = Measure(kId, bits, Sample(kind, n, 5));
+        const Result result = Measure(kSketchML, bits, Sample(kind, n, 5));
         CHECK(result.error <= before);
         before = result.error;
       }
@@ -69,11 +60,11 @@ TEST("SketchML errs less than LogQuantizer and QSGD of as many bytes or more") {
     for (size_t n : {369, 5000}) {
       const Values values = Sample(kind, n, 7);
       for (int bits : {2, 3, 4}) {
-        const Result sketch = Measure(kId, bits, values);
-        for (uint8_t id : {4, 5}) {
+        const Result sketch = Measure(kSketchML, bits, values);
+        for (const ValueCodec* other : {&kQSGD, &kLogQuantizer}) {
           int equal = 2;
-          while (Measure(id, equal, values).bits < sketch.bits) ++equal;
-          CHECK(sketch.error < Measure(id, equal, values).error);
+          while (Measure(*other, equal, values).bits < sketch.bits) ++equal;
+          CHECK(sketch.error < Measure(*other, equal, values).error);
         }
       }
     }
@@ -89,27 +80,27 @@ TEST("SketchML is a contraction whatever the values") {
     }
     double norm = 0;
     for (float value : values) norm += std::pow(static_cast<double>(value), 2);
-    if (norm > 1e-70) CHECK(Measure(kId, 2, values).error < 1);
+    if (norm > 1e-70) CHECK(Measure(kSketchML, 2, values).error < 1);
   }
 }
 
 TEST("SketchML gives few different magnitudes a bucket each") {
   Values decoded;
   const Values values = {1.5f, -1.5f, 3.0f, 3.0f, -0.25f, 0.0f, 1.5f, 100.0f, 1.5f, 1.5f};
-  Encode(FindValue(kId), Options(2), values, &decoded);
+  Encode(kSketchML, Options(2), values, &decoded);
   CHECK(decoded == values);
 }
 
 TEST("SketchML takes no bits for a value that all are") {
   Values decoded;
-  CHECK(Encode(FindValue(kId), Options(4), Values(1000000, -2.0f), &decoded).size() == 5);
+  CHECK(Encode(kSketchML, Options(4), Values(1000000, -2.0f), &decoded).size() == 5);
   CHECK(decoded == Values(1000000, -2.0f));
-  CHECK(Encode(FindValue(kId), Options(4), Values(1000000, -0.0f), &decoded) == (Bytes{0x00, 0x0a}));
+  CHECK(Encode(kSketchML, Options(4), Values(1000000, -0.0f), &decoded) == (Bytes{0x00, 0x0a}));
 }
 
 TEST("SketchML counts magnitudes below 2^-126 as zeros, and stays finite at the largest") {
   Values decoded;
-  Encode(FindValue(kId), Options(4), {1.0f, -1e-40f, 0x1p-126f, 3.4028235e38f, -3.4028235e38f, 1.0f, 1.0f, 1.0f}, &decoded);
+  Encode(kSketchML, Options(4), {1.0f, -1e-40f, 0x1p-126f, 3.4028235e38f, -3.4028235e38f, 1.0f, 1.0f, 1.0f}, &decoded);
   CHECK(decoded[1] == 0 && !std::signbit(decoded[1]));
   CHECK(decoded[2] == 0x1p-126f);
   CHECK(decoded[3] == FloatOf(0x7f7f0000) && decoded[4] == -decoded[3]);
@@ -117,7 +108,7 @@ TEST("SketchML counts magnitudes below 2^-126 as zeros, and stays finite at the 
 
 TEST("SketchML writes the bytes of the format page") {
   Values decoded;
-  CHECK(Encode(FindValue(kId), Options(2), {1, -2, 1, 0, 1, 2, 1, -8, 1, 0}, &decoded) ==
+  CHECK(Encode(kSketchML, Options(2), {1, -2, 1, 0, 1, 2, 1, -8, 1, 0}, &decoded) ==
         (Bytes{0x03, 0x02, 0xfe, 0xf0, 0xef, 0x1f, 0xc1, 0x18, 0x22, 0x06, 0x61, 0xa2, 0x2e}));
 }
 
@@ -129,17 +120,17 @@ TEST("SketchML refuses what no encoder writes") {
     return code;
   };
   Values values(10);
-  CHECK(Decode(FindValue(kId), {}, good, &values).ok());
-  CHECK(Refuses(10, {}, "SketchML: neither buckets nor zeros"));
-  CHECK(Refuses(10, with(1, 0x03), "SketchML: too many buckets"));
-  CHECK(Refuses(10, with(2, 0x00), "SketchML: mean out of range"));
-  CHECK(Refuses(10, with(3, 0xf1), "SketchML: mean out of range"));
+  CHECK(Decode(kSketchML, {}, good, &values).ok());
+  CHECK(Refuses(kSketchML, {}, 10, {}, "SketchML: neither buckets nor zeros"));
+  CHECK(Refuses(kSketchML, {}, 10, with(1, 0x03), "SketchML: too many buckets"));
+  CHECK(Refuses(kSketchML, {}, 10, with(2, 0x00), "SketchML: mean out of range"));
+  CHECK(Refuses(kSketchML, {}, 10, with(3, 0xf1), "SketchML: mean out of range"));
   // One bucket, so no differences, of width 1.
-  CHECK(Refuses(10, {0x01, 0x02, 0xfe, 0x02}, "SketchML: differences of means are wider than needed"));
+  CHECK(Refuses(kSketchML, {}, 10, {0x01, 0x02, 0xfe, 0x02}, "SketchML: differences of means are wider than needed"));
   // One bucket and zeros, without a word for the zero: lengths 13, 0.
-  CHECK(Refuses(10, {0x01, 0x02, 0xfe, 0xa0}, "SketchML: bucket without values"));
-  CHECK(Refuses(10, Bytes(good.begin(), good.end() - 1), "code ends early"));
-  CHECK(Refuses(11, good, "code ends early"));
+  CHECK(Refuses(kSketchML, {}, 10, {0x01, 0x02, 0xfe, 0xa0}, "SketchML: bucket without values"));
+  CHECK(Refuses(kSketchML, {}, 10, Bytes(good.begin(), good.end() - 1), "code ends early"));
+  CHECK(Refuses(kSketchML, {}, 11, good, "code ends early"));
 }
 
 }  // namespace

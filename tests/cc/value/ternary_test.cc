@@ -4,13 +4,12 @@
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "deepreduce_tf/cc/lib/value/trit_packing.h"
 #include "tests/cc/check.h"
+#include "tests/cc/refuses.h"
 #include "tests/cc/samples.h"
 
 namespace deepreduce::testing {
 namespace {
 
-constexpr uint8_t kTernGradId = 10;
-constexpr uint8_t kThreeLcId = 12;
 constexpr float kMax = 0x1.fffffep127f;
 
 ValueOptions Options(uint64_t key, bool contraction = false) {
@@ -31,12 +30,6 @@ Bytes Code(float scale, const Bytes& packed) {
   StoreFloat(scale, code.data());
   code.insert(code.end(), packed.begin(), packed.end());
   return code;
-}
-
-bool Refuses(uint8_t id, size_t n, const Bytes& code, const char* name, int64_t position) {
-  Values values(n);
-  const Error error = Decode(FindValue(id), {}, code, &values);
-  return error.name != nullptr && std::strcmp(error.name, name) == 0 && error.position == position;
 }
 
 struct Norms {
@@ -98,7 +91,7 @@ TEST("TernGrad is unbiased, and its variance is max |v|_1 - |v|_2^2") {
   double error = 0;
   Values decoded;
   for (int key = 0; key < kDraws; ++key) {
-    Encode(FindValue(kTernGradId), Options(Mix(static_cast<uint64_t>(key))), values, &decoded);
+    Encode(kTernGrad, Options(Mix(static_cast<uint64_t>(key))), values, &decoded);
     for (size_t i = 0; i < values.size(); ++i) sums[i] += static_cast<double>(decoded[i]);
     error += Measure(values, decoded).error / kDraws;
   }
@@ -115,7 +108,7 @@ TEST("TernGrad as a contraction errs by 1 - |v|_2^2 / (max |v|_1) of the values,
     double ratio = 0;
     for (uint64_t key = 0; key < 200; ++key) {
       Values decoded;
-      Encode(FindValue(kTernGradId), Options(Mix(key), true), values, &decoded);
+      Encode(kTernGrad, Options(Mix(key), true), values, &decoded);
       ratio += Measure(values, decoded).error / norms.square / 200;
     }
     CHECK(kept > 0 && kept < 1.000001 && std::fabs(ratio - (1 - kept)) < 0.05 * (1 - kept) + 1e-6);
@@ -125,40 +118,40 @@ TEST("TernGrad as a contraction errs by 1 - |v|_2^2 / (max |v|_1) of the values,
 TEST("TernGrad draws other noise for another key, and the same for the same") {
   const Values values = NormalValues(1500, 4);
   Values decoded;
-  const Bytes code = Encode(FindValue(kTernGradId), Options(1), values, &decoded);
+  const Bytes code = Encode(kTernGrad, Options(1), values, &decoded);
   CHECK(code.size() == 304);
-  CHECK(code == Encode(FindValue(kTernGradId), Options(1), values, &decoded));
-  CHECK(code != Encode(FindValue(kTernGradId), Options(2), values, &decoded));
+  CHECK(code == Encode(kTernGrad, Options(1), values, &decoded));
+  CHECK(code != Encode(kTernGrad, Options(2), values, &decoded));
 }
 
 TEST("TernGrad writes the bytes of the format page where there is nothing to round") {
   Values decoded;
   const Values values = {2, 0, -2, 0, 0, 2, -2};
-  CHECK(Encode(FindValue(kTernGradId), Options(1), values, &decoded) == Code(2, {19, 7}));
+  CHECK(Encode(kTernGrad, Options(1), values, &decoded) == Code(2, {19, 7}));
   CHECK(decoded == values);
-  CHECK(Encode(FindValue(kTernGradId), Options(1), {0x1p-101f, -0x1p-110f}, &decoded) == Code(0, {0}));
+  CHECK(Encode(kTernGrad, Options(1), {0x1p-101f, -0x1p-110f}, &decoded) == Code(0, {0}));
 }
 
 TEST("TernGrad refuses lengths, scales and trits that no encoder writes") {
   Values values(6);
-  CHECK(Decode(FindValue(kTernGradId), {}, Code(0x1p-100f, {242, 2}), &values).ok());
+  CHECK(Decode(kTernGrad, {}, Code(0x1p-100f, {242, 2}), &values).ok());
   for (const Bytes& packed : {Bytes{}, Bytes{1}, Bytes{1, 1, 0}}) {
-    CHECK(Refuses(kTernGradId, 6, Code(1, packed), "TernGrad: wrong length", static_cast<int64_t>(4 + packed.size())));
+    CHECK(Refuses(kTernGrad, {}, 6, Code(1, packed), "TernGrad: wrong length", static_cast<int64_t>(4 + packed.size())));
   }
-  CHECK(Refuses(kTernGradId, 6, {}, "TernGrad: wrong length", 0));
+  CHECK(Refuses(kTernGrad, {}, 6, {}, "TernGrad: wrong length", 0));
   for (float scale : {-1.0f, -0.0f, 0x1p-101f, 1e-40f, INFINITY, NAN}) {
-    CHECK(Refuses(kTernGradId, 6, Code(scale, {1, 1}), "TernGrad: scale out of range", 0));
+    CHECK(Refuses(kTernGrad, {}, 6, Code(scale, {1, 1}), "TernGrad: scale out of range", 0));
   }
-  CHECK(Refuses(kTernGradId, 6, Code(1, {243, 1}), "TernGrad: no five trits", 4));
-  CHECK(Refuses(kTernGradId, 6, Code(1, {1, 3}), "TernGrad: no five trits", 5));
-  CHECK(Refuses(kTernGradId, 6, Code(0, {0, 1}), "TernGrad: no five trits", 5));
+  CHECK(Refuses(kTernGrad, {}, 6, Code(1, {243, 1}), "TernGrad: no five trits", 4));
+  CHECK(Refuses(kTernGrad, {}, 6, Code(1, {1, 3}), "TernGrad: no five trits", 5));
+  CHECK(Refuses(kTernGrad, {}, 6, Code(0, {0, 1}), "TernGrad: no five trits", 5));
 }
 
 TEST("ThreeLC errs on no value by more than itself, and on the largest by less") {
   for (float multiplier : {1.0f, 1.5f, 1.9f, 0x1.fffffep0f}) {
     for (const Values& values : Segments()) {
       Values decoded;
-      Encode(FindValue(kThreeLcId), Times(multiplier), values, &decoded);
+      Encode(kThreeLC, Times(multiplier), values, &decoded);
       for (size_t i = 0; i < values.size(); ++i) {
         const double value = static_cast<double>(values[i]);
         CHECK(std::fabs(static_cast<double>(decoded[i]) - value) <= std::fabs(value));
@@ -178,39 +171,39 @@ TEST("ThreeLC's runs of zeros come back at every length and place") {
         values.resize(before + zeros + after, -1.0f);
         if (values.empty()) continue;
         Values decoded(values.size());
-        const Bytes code = Encode(FindValue(kThreeLcId), {}, values, &seen);
-        CHECK(Decode(FindValue(kThreeLcId), {}, code, &decoded).ok());
+        const Bytes code = Encode(kThreeLC, {}, values, &seen);
+        CHECK(Decode(kThreeLC, {}, code, &decoded).ok());
         CHECK(decoded == values && seen == values);
       }
     }
   }
   Values decoded;
-  CHECK(Encode(FindValue(kThreeLcId), {}, Values(70000, 0.0f), &decoded).size() == 4 + 1000);
+  CHECK(Encode(kThreeLC, {}, Values(70000, 0.0f), &decoded).size() == 4 + 1000);
 }
 
 TEST("ThreeLC writes the bytes of the format page") {
   Values values = {0.9f, -2, 0.1f, 1, -1.2f}, decoded;
   values.resize(85);
   values.insert(values.end(), {1.5f, 0});
-  CHECK(Encode(FindValue(kThreeLcId), {}, values, &decoded) == Code(2, {0xc3, 0xff, 0xf3, 0x01}));
+  CHECK(Encode(kThreeLC, {}, values, &decoded) == Code(2, {0xc3, 0xff, 0xf3, 0x01}));
   // The scale is 3.5, half of it 1.75.
-  CHECK(Encode(FindValue(kThreeLcId), Times(1.75f), values, &decoded) == Code(3.5f, {6, 0xff, 0xf4}));
-  CHECK(Encode(FindValue(kThreeLcId), Times(1.5f), {kMax, 3e38f, -1e38f}, &decoded) == Code(kMax, {4}));
+  CHECK(Encode(kThreeLC, Times(1.75f), values, &decoded) == Code(3.5f, {6, 0xff, 0xf4}));
+  CHECK(Encode(kThreeLC, Times(1.5f), {kMax, 3e38f, -1e38f}, &decoded) == Code(kMax, {4}));
 }
 
 TEST("ThreeLC refuses scales, trits and runs that no encoder writes") {
   const char* kJoined = "ThreeLC: run of zeros that was not joined";
-  CHECK(Refuses(kThreeLcId, 10, Code(1, {0, 0}), kJoined, 5));
-  CHECK(Refuses(kThreeLcId, 100, Code(1, {1, 254, 243}), kJoined, 6));
-  CHECK(Refuses(kThreeLcId, 100, Code(1, {255, 0, 255}), kJoined, 6));
-  for (uint8_t run : {243, 250, 255}) CHECK(Refuses(kThreeLcId, 9, Code(1, {1, run}), "ThreeLC: run beyond the values", 5));
-  CHECK(Refuses(kThreeLcId, 10, Code(1, {1}), "ThreeLC: code ends early", 5));
-  CHECK(Refuses(kThreeLcId, 10, {0, 0, 0}, "ThreeLC: code ends early", 3));
-  CHECK(Refuses(kThreeLcId, 10, Code(1, {1, 1, 1}), "ThreeLC: bytes after the end of the code", 6));
-  CHECK(Refuses(kThreeLcId, 6, Code(1, {1, 3}), "ThreeLC: no five trits", 5));
-  CHECK(Refuses(kThreeLcId, 6, Code(0, {1, 1}), "ThreeLC: no five trits", 4));
+  CHECK(Refuses(kThreeLC, {}, 10, Code(1, {0, 0}), kJoined, 5));
+  CHECK(Refuses(kThreeLC, {}, 100, Code(1, {1, 254, 243}), kJoined, 6));
+  CHECK(Refuses(kThreeLC, {}, 100, Code(1, {255, 0, 255}), kJoined, 6));
+  for (uint8_t run : {243, 250, 255}) CHECK(Refuses(kThreeLC, {}, 9, Code(1, {1, run}), "ThreeLC: run beyond the values", 5));
+  CHECK(Refuses(kThreeLC, {}, 10, Code(1, {1}), "ThreeLC: code ends early", 5));
+  CHECK(Refuses(kThreeLC, {}, 10, {0, 0, 0}, "ThreeLC: code ends early", 3));
+  CHECK(Refuses(kThreeLC, {}, 10, Code(1, {1, 1, 1}), "ThreeLC: bytes after the end of the code", 6));
+  CHECK(Refuses(kThreeLC, {}, 6, Code(1, {1, 3}), "ThreeLC: no five trits", 5));
+  CHECK(Refuses(kThreeLC, {}, 6, Code(0, {1, 1}), "ThreeLC: no five trits", 4));
   for (float scale : {-1.0f, -0.0f, 0x1p-101f, INFINITY, NAN}) {
-    CHECK(Refuses(kThreeLcId, 5, Code(scale, {1}), "ThreeLC: scale out of range", 0));
+    CHECK(Refuses(kThreeLC, {}, 5, Code(scale, {1}), "ThreeLC: scale out of range", 0));
   }
 }
 

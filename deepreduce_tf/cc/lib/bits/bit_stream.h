@@ -70,20 +70,6 @@ class BitWriter {
   int used_ = 0;  // at most 7 between calls
 };
 
-// The gamma code of Elias of n >= 1: as many zero bits as n has bits below its highest one, that bit, and then those.
-inline int GammaZeros(uint64_t n) { return BitWidth(n) - 1; }
-inline int GammaBits(uint64_t n) { return 2 * GammaZeros(n) + 1; }
-
-inline void PutGamma(uint64_t n, BitWriter* writer) {
-  const int below = GammaZeros(n);
-  int zeros = below;
-  if (GammaBits(n) > kMaxField) {
-    writer->Put(0, zeros);
-    zeros = 0;
-  }
-  writer->Put(((n ^ uint64_t{1} << below) << 1 | 1) << zeros, zeros + 1 + below);
-}
-
 // Reads any bytes safely: beyond their end lie zeros, and Finish tells whether a reader went there.
 class BitReader {
  public:

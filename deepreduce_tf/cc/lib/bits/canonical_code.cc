@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "deepreduce_tf/cc/lib/bits/gamma_code.h"
+
 namespace deepreduce {
 namespace {
 
@@ -10,6 +12,7 @@ constexpr uint32_t kComplete = 1u << kMaxCodeLength;
 
 // A length follows the one before as a number of 1 to 14, in gamma code: no change, then up and down by 1, 2, …, modulo 14.
 constexpr int kModulus = kNoCode + 1;
+constexpr int kMaxZeros = 3;  // of the gamma code of such a number
 
 int NumberOfChange(int before, int length) {
   const int change = (length - before + kModulus) % kModulus;
@@ -85,12 +88,11 @@ Error ReadTable(BitReader* reader, Span<uint8_t> lengths) {
   int before = kNoCode;
   size_t s = 0;
   for (; s < lengths.size && sum < kComplete; ++s) {
-    const uint64_t word = reader->Peek();
-    const int zeros = __builtin_ctzll(word | 1 << 4);
-    const int number = 1 << zeros | static_cast<int>(word >> zeros >> 1 & ((1u << zeros) - 1));
     const int64_t at = reader->byte();
-    reader->Skip(static_cast<uint64_t>(2 * zeros + 1));
-    if (number > kModulus) return reader->past_end() ? reader->Finish() : Error{"code table: length changes by too much", at};
+    const int number = static_cast<int>(GetGamma(reader, kMaxZeros));
+    if (number == 0) reader->Skip(2 * (kMaxZeros + 1) + 1);  // as many bits as any larger number has
+    if (number == 0 || number > kModulus)
+      return reader->past_end() ? reader->Finish() : Error{"code table: length changes by too much", at};
     before = (before + (number % 2 == 0 ? number / 2 : kModulus - number / 2)) % kModulus;
     lengths[s] = static_cast<uint8_t>(before);
     if (before != kNoCode) sum += kComplete >> before;

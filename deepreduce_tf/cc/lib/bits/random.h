@@ -32,7 +32,7 @@ void RandomWords(uint64_t key, size_t first, uint32_t (&words)[N]) {
   std::memcpy(words, pairs, sizeof words);
 }
 
-// The stream of one segment at one step: docs/format.md, "Seeded support".
+// The stream of one segment at one step: docs/format/index_codes.md, "Seeded support".
 inline uint64_t StreamKey(uint64_t seed, uint64_t step, uint64_t segment) {
   return Mix(Mix(Mix(seed + kGolden) + step * kGolden) + segment * kGolden);
 }

@@ -1,9 +1,8 @@
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 
 namespace deepreduce {
@@ -14,7 +13,7 @@ bool RandomSupport(uint64_t key, int64_t size, Span<int32_t> support) {
   const bool complement = 2 * count > size;
   const int64_t drawn = std::min(count, size - count);
   const size_t words = static_cast<size_t>((size + 63) / 64);
-  const std::unique_ptr<uint64_t[]> marked(new (std::nothrow) uint64_t[words]());
+  const Buffer<uint64_t> marked = AllocateZeros<uint64_t>(words);
   if (marked == nullptr) return false;
   uint64_t position = 0;
   for (int64_t found = 0; found < drawn;) {

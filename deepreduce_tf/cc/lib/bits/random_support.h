@@ -1,4 +1,4 @@
-// A support that both sides draw from a key, so that no index bytes travel: docs/format.md, "Seeded support".
+// A support that both sides draw from a key, so that no index bytes travel: docs/format/index_codes.md, "Seeded support".
 #ifndef DEEPREDUCE_LIB_BITS_RANDOM_SUPPORT_H_
 #define DEEPREDUCE_LIB_BITS_RANDOM_SUPPORT_H_
 

@@ -1,5 +1,5 @@
 // A binary range coder: decisions of given probability, to bytes and back (Martin, "Range encoding: an algorithm for removing redundancy
-// from a digitised message", 1979). Integers only. Defined in docs/format.md, "Adaptive".
+// from a digitised message", 1979). Integers only. Defined in docs/format/index_codes.md, "Adaptive".
 #ifndef DEEPREDUCE_LIB_BITS_RANGE_CODER_H_
 #define DEEPREDUCE_LIB_BITS_RANGE_CODER_H_
 

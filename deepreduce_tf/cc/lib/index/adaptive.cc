@@ -1,9 +1,8 @@
 #include "deepreduce_tf/cc/lib/index/adaptive.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/bits/leb128.h"
 #include "deepreduce_tf/cc/lib/bits/range_coder.h"
 #include "deepreduce_tf/cc/lib/index/adaptive_probability.h"
@@ -60,8 +59,8 @@ class Walk {
       first_[level] = nodes;
       nodes += static_cast<size_t>((layout_.columns - 1) >> level) + 1;
     }
-    seen_.reset(new (std::nothrow) uint32_t[nodes]());
-    rows_.reset(new (std::nothrow) Row[static_cast<size_t>(layout_.rows)]());
+    seen_ = AllocateZeros<uint32_t>(nodes);
+    rows_ = AllocateZeros<Row>(static_cast<size_t>(layout_.rows));
     return seen_ != nullptr && rows_ != nullptr;
   }
 
@@ -141,16 +140,16 @@ class Walk {
 
   const Layout layout_;
   Asker* const asker_;
-  const uint64_t density_;            // in 2^-32
-  uint64_t open_;                     // kept places of which no node is known yet
-  size_t kept_ = 0;                   // places
-  size_t estimated_ = SIZE_MAX;       // kept_ when scales_ were made
-  int64_t base_ = 0;                  // first place of the line
-  uint64_t activity_ = 1 << 16;       // of the row: kept by expected, in 2^-16
-  uint64_t scales_[32] = {};          // by level
-  size_t first_[32] = {};             // by level: its first node in seen_
-  std::unique_ptr<uint32_t[]> seen_;  // lines in which a node held kept places
-  std::unique_ptr<Row[]> rows_;
+  const uint64_t density_;       // in 2^-32
+  uint64_t open_;                // kept places of which no node is known yet
+  size_t kept_ = 0;              // places
+  size_t estimated_ = SIZE_MAX;  // kept_ when scales_ were made
+  int64_t base_ = 0;             // first place of the line
+  uint64_t activity_ = 1 << 16;  // of the row: kept by expected, in 2^-16
+  uint64_t scales_[32] = {};     // by level
+  size_t first_[32] = {};        // by level: its first node in seen_
+  Buffer<uint32_t> seen_;        // lines in which a node held kept places
+  Buffer<Row> rows_;
   ProbabilityTable tops_, lefts_, rights_;
 };
 
@@ -251,6 +250,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kAdaptive = {9, "Adaptive", Encode, Decode, Length};
+const IndexCodec kAdaptive = {Encode, Decode, Length};
 
 }  // namespace deepreduce

@@ -1,4 +1,4 @@
-// Probabilities of yes-or-no questions that are learnt from the answers: docs/format.md, "Adaptive".
+// Probabilities of yes-or-no questions that are learnt from the answers: docs/format/index_codes.md, "Adaptive".
 #ifndef DEEPREDUCE_LIB_INDEX_ADAPTIVE_PROBABILITY_H_
 #define DEEPREDUCE_LIB_INDEX_ADAPTIVE_PROBABILITY_H_
 

@@ -34,6 +34,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kBitmap = {2, "Bitmap", Encode, Decode, Length};
+const IndexCodec kBitmap = {Encode, Decode, Length};
 
 }  // namespace deepreduce

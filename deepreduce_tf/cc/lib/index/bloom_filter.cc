@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 
 namespace deepreduce {
 namespace {
@@ -69,7 +69,7 @@ Error BloomReader::Open(const Segment& segment, Span<const uint8_t> code, int64_
   if (code.size < kHeaderLength + 8 || (code.size - kHeaderLength) % 8 != 0) {
     return {"BloomFilter: not a whole number of words", static_cast<int64_t>(code.size)};
   }
-  if (code[0] >= kPolicies) return {"BloomFilter: unknown policy", 0};
+  if (code[0] >= kBloomPolicies) return {"BloomFilter: unknown policy", 0};
   if (code[1] < 1 || code[1] > kMaxHashes) return {"BloomFilter: not 1 to 32 hash functions", 1};
   policy_ = static_cast<BloomPolicy>(code[0]);
   filter_ = FilterOf(segment, code);
@@ -77,7 +77,7 @@ Error BloomReader::Open(const Segment& segment, Span<const uint8_t> code, int64_
   if (64 * (filter_.words - 1) >= 3 * static_cast<uint64_t>(filter_.hashes * count))
     return {"BloomFilter: longer than any count asks for", 2};
   blocks_ = static_cast<size_t>((segment.size + 63) / 64);
-  accepted_.reset(new (std::nothrow) uint64_t[blocks_]);
+  accepted_ = AllocateBuffer<uint64_t>(blocks_);
   if (accepted_ == nullptr) return {"BloomFilter: out of memory", 0};
   Query();
   if (segment.size % 64 != 0) accepted_[blocks_ - 1] &= (uint64_t{1} << (segment.size % 64)) - 1;
@@ -104,6 +104,6 @@ Error BloomReader::Choose(Span<int32_t> indices) const {
   return ChoosePlaces(policy_, filter_, Span<const uint64_t>(accepted_.get(), blocks_), accepted_count_, indices);
 }
 
-const IndexCodec kBloomFilter = {8, "BloomFilter", nullptr, Decode, nullptr};
+const IndexCodec kBloomFilter = {nullptr, Decode, nullptr};
 
 }  // namespace deepreduce

@@ -4,9 +4,9 @@
 #define DEEPREDUCE_LIB_INDEX_BLOOM_FILTER_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/index/bloom_policy.h"
 #include "deepreduce_tf/cc/lib/index/index_codec.h"
 
@@ -41,7 +41,7 @@ class BloomReader {
   BloomPolicy policy_;
   BloomBits filter_;
   size_t blocks_ = 0;
-  std::unique_ptr<uint64_t[]> accepted_;  // a bit for each place
+  Buffer<uint64_t> accepted_;  // a bit for each place
   int64_t accepted_count_ = 0;
 };
 

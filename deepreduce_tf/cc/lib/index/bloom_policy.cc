@@ -1,23 +1,14 @@
 #include "deepreduce_tf/cc/lib/index/bloom_policy.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/bits/random.h"
 #include "deepreduce_tf/cc/lib/bits/random_support.h"
 
 namespace deepreduce {
 namespace {
-
-template <class T>
-using Array = std::unique_ptr<T[]>;
-
-template <class T>
-Array<T> Zeros(size_t n) {
-  return Array<T>(new (std::nothrow) T[n]());
-}
 
 template <class Visit>
 void ForEachPlace(Span<const uint64_t> places, Visit visit) {
@@ -114,8 +105,8 @@ class ConflictSets {
  private:
   // The only member of a set is no false positive.
   bool TakeSingles() {
-    const Array<uint64_t> once = Zeros<uint64_t>(filter_.words), again = Zeros<uint64_t>(filter_.words);
-    taken_ = Zeros<uint64_t>(accepted_.size);
+    const Buffer<uint64_t> once = AllocateZeros<uint64_t>(filter_.words), again = AllocateZeros<uint64_t>(filter_.words);
+    taken_ = AllocateZeros<uint64_t>(accepted_.size);
     if (once == nullptr || again == nullptr || taken_ == nullptr) return false;
     ForEachWord(filter_, accepted_, [&](size_t, size_t word, int, uint64_t bits) {
       again[word] |= once[word] & bits;
@@ -130,9 +121,9 @@ class ConflictSets {
 
   // Numbers the bits whose sets have members left, in their order.
   bool NumberSets() {
-    others_ = Zeros<uint64_t>(accepted_.size);
-    shared_ = Zeros<uint64_t>(filter_.words);
-    before_ = Zeros<uint32_t>(filter_.words);
+    others_ = AllocateZeros<uint64_t>(accepted_.size);
+    shared_ = AllocateZeros<uint64_t>(filter_.words);
+    before_ = AllocateZeros<uint32_t>(filter_.words);
     if (others_ == nullptr || shared_ == nullptr || before_ == nullptr) return false;
     for (size_t block = 0; block < accepted_.size; ++block) others_[block] = accepted_[block] & ~taken_[block];
     ForEachWord(filter_, Others(), [&](size_t, size_t word, int, uint64_t bits) { shared_[word] |= bits; });
@@ -149,8 +140,8 @@ class ConflictSets {
 
   // By their size at first, members taken since included; a counting sort.
   bool SortSets() {
-    starts_ = Zeros<uint32_t>(sets_count_);
-    order_ = Zeros<uint32_t>(sets_count_);
+    starts_ = AllocateZeros<uint32_t>(sets_count_);
+    order_ = AllocateZeros<uint32_t>(sets_count_);
     if (starts_ == nullptr || order_ == nullptr) return false;
     uint32_t* const sizes = starts_.get();
     ForEachWord(filter_, accepted_, [&](size_t, size_t word, int, uint64_t bits) {
@@ -159,7 +150,7 @@ class ConflictSets {
       }
     });
     const size_t largest = *std::max_element(sizes, sizes + sets_count_);
-    const Array<uint32_t> ends = Zeros<uint32_t>(largest + 2);
+    const Buffer<uint32_t> ends = AllocateZeros<uint32_t>(largest + 2);
     if (ends == nullptr) return false;
     for (uint32_t set = 0; set < sets_count_; ++set) ++ends[sizes[set] + 1];
     for (size_t size = 0; size <= largest; ++size) ends[size + 1] += ends[size];
@@ -169,7 +160,7 @@ class ConflictSets {
 
   // The lists of members lie end to end, in that order.
   bool FillSets() {
-    left_ = Zeros<uint32_t>(sets_count_);
+    left_ = AllocateZeros<uint32_t>(sets_count_);
     if (left_ == nullptr) return false;
     ForEachBit(filter_, Others(), [&](int32_t, uint32_t bit) { ++left_[Number(bit)]; });
     uint32_t start = 0;
@@ -179,7 +170,7 @@ class ConflictSets {
       start += left_[set];
       left_[set] = 0;
     }
-    members_ = Zeros<int32_t>(start);
+    members_ = AllocateZeros<int32_t>(start);
     if (members_ == nullptr) return false;
     ForEachBit(filter_, Others(), [&](int32_t place, uint32_t bit) {
       const uint32_t set = Number(bit);
@@ -220,14 +211,14 @@ class ConflictSets {
 
   const BloomBits filter_;
   const Span<const uint64_t> accepted_;
-  Array<uint64_t> taken_, others_;  // a bit for each place
+  Buffer<uint64_t> taken_, others_;  // a bit for each place
   size_t taken_count_ = 0;
-  Array<uint64_t> shared_;  // the bits of the others
-  Array<uint32_t> before_;  // of these, those in the words before each
+  Buffer<uint64_t> shared_;  // the bits of the others
+  Buffer<uint32_t> before_;  // of these, those in the words before each
   uint32_t sets_count_ = 0;
-  Array<uint32_t> order_;          // the sets, sorted
-  Array<uint32_t> starts_, left_;  // the list of each set
-  Array<int32_t> members_;
+  Buffer<uint32_t> order_;          // the sets, sorted
+  Buffer<uint32_t> starts_, left_;  // the list of each set
+  Buffer<int32_t> members_;
 };
 
 }  // namespace

@@ -17,6 +17,6 @@ using Coder = ClassedGaps<ByBytes>;
 
 }  // namespace
 
-const IndexCodec kDeltaHuffman = {7, "DeltaHuffman", Coder::Encode, Coder::Decode, Coder::Length};
+const IndexCodec kDeltaHuffman = {Coder::Encode, Coder::Decode, Coder::Length};
 
 }  // namespace deepreduce

@@ -1,7 +1,7 @@
 #include "deepreduce_tf/cc/lib/index/elias_fano.h"
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
-#include "deepreduce_tf/cc/lib/index/fixed_width.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 
 namespace deepreduce {
 namespace {
@@ -79,6 +79,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kEliasFano = {4, "EliasFano", Encode, Decode, Length};
+const IndexCodec kEliasFano = {Encode, Decode, Length};
 
 }  // namespace deepreduce

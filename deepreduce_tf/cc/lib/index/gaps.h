@@ -1,4 +1,4 @@
-// The gaps between the places of a support, or of its complement where that is the smaller one (docs/format.md, "Rice").
+// The gaps between the places of a support, or of its complement where that is the smaller one (docs/format/index_codes.md, "Gaps").
 #ifndef DEEPREDUCE_LIB_INDEX_GAPS_H_
 #define DEEPREDUCE_LIB_INDEX_GAPS_H_
 

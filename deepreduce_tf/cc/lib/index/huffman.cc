@@ -17,6 +17,6 @@ using Coder = ClassedGaps<ByBits>;
 
 }  // namespace
 
-const IndexCodec kHuffman = {6, "Huffman", Coder::Encode, Coder::Decode, Coder::Length};
+const IndexCodec kHuffman = {Coder::Encode, Coder::Decode, Coder::Length};
 
 }  // namespace deepreduce

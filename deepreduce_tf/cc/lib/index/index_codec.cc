@@ -1,59 +1,10 @@
 #include "deepreduce_tf/cc/lib/index/index_codec.h"
 
-#include <initializer_list>
 #include <numeric>
 
-#include "deepreduce_tf/cc/lib/bits/random.h"
-#include "deepreduce_tf/cc/lib/bits/random_support.h"
-#include "deepreduce_tf/cc/lib/index/adaptive.h"
-#include "deepreduce_tf/cc/lib/index/bitmap.h"
-#include "deepreduce_tf/cc/lib/index/bloom_filter.h"
-#include "deepreduce_tf/cc/lib/index/delta_huffman.h"
-#include "deepreduce_tf/cc/lib/index/elias_fano.h"
-#include "deepreduce_tf/cc/lib/index/fixed_width.h"
-#include "deepreduce_tf/cc/lib/index/huffman.h"
-#include "deepreduce_tf/cc/lib/index/rice.h"
-#include "deepreduce_tf/cc/lib/index/run_length.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 
 namespace deepreduce {
-namespace {
-
-// The support is a function of seed, step and segment, so the code is always empty.
-size_t SeededLength(const Segment&, Span<const int32_t>) { return 0; }
-
-size_t EncodeSeeded(const Segment&, Span<const int32_t>, Span<uint8_t>) { return 0; }
-
-Error DecodeSeeded(const Segment& segment, Span<const uint8_t> code, Span<int32_t> indices) {
-  if (!code.empty()) return {"a seeded support has no bytes", 0};
-  if (!RandomSupport(StreamKey(segment.seed, segment.step, segment.number), segment.size, indices))
-    return {"seeded support: out of memory", 0};
-  return {};
-}
-
-constexpr IndexCodec kSeededSupport = {0, "SeededSupport", EncodeSeeded, DecodeSeeded, SeededLength};
-
-}  // namespace
-
-const IndexCodec* FindIndexCodec(uint8_t id) {
-  for (const IndexCodec* codec :
-       {&kSeededSupport, &kFixedWidth, &kBitmap, &kRice, &kEliasFano, &kRunLength, &kHuffman, &kDeltaHuffman, &kBloomFilter, &kAdaptive}) {
-    if (codec->id == id) return codec;
-  }
-  return nullptr;
-}
-
-bool IsSupport(Span<const int32_t> indices, int64_t size) {
-  if (indices.empty()) return true;
-  uint32_t wrong = indices[0] < 0 || indices[indices.size - 1] >= size;
-  for (size_t j = 1; j < indices.size; ++j) wrong |= indices[j - 1] >= indices[j];
-  return wrong == 0;
-}
-
-size_t RawIndexLength(int64_t count, int64_t size) {
-  if (count == 0 || count == size) return 0;
-  return static_cast<size_t>((count * IndexWidth(size) + 7) / 8);
-}
-
 size_t EncodeIndices(const IndexCodec& codec, const Segment& segment, Span<const int32_t> indices, uint8_t* code) {
   const size_t raw = RawIndexLength(static_cast<int64_t>(indices.size), segment.size);
   if (raw == 0) return 0;

@@ -1,4 +1,4 @@
-// Index codecs: the support of one segment to bytes and back. The bytes are defined in docs/format.md, "Index codes".
+// Index codecs: the support of one segment to bytes and back. The bytes are defined in docs/format/index_codes.md.
 #ifndef DEEPREDUCE_LIB_INDEX_INDEX_CODEC_H_
 #define DEEPREDUCE_LIB_INDEX_INDEX_CODEC_H_
 
@@ -6,14 +6,10 @@
 #include <cstdint>
 
 #include "deepreduce_tf/cc/lib/bits/error.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
 
 namespace deepreduce {
-
-// Encoders may write this many bytes beyond the code they return (never beyond code.size + kSlack).
-constexpr size_t kSlack = 16;
-// An encoder's answer when its coded form would not be shorter than the raw one.
-constexpr size_t kNotShorter = SIZE_MAX;
 
 // What both sides know about a segment before its code is read.
 struct Segment {
@@ -27,8 +23,6 @@ struct Segment {
 };
 
 struct IndexCodec {
-  uint8_t id;
-  const char* name;
   // The coded form alone: 0 < count < size holds, code.size is the raw length. Returns a length below code.size, or kNotShorter. Null where
   // an encoder has options: EncodeIndices does not take such a codec.
   size_t (*encode)(const Segment& segment, Span<const int32_t> indices, Span<uint8_t> code);
@@ -38,15 +32,6 @@ struct IndexCodec {
   // codec without a raw form, whose code may have any length.
   size_t (*length)(const Segment& segment, Span<const int32_t> indices);
 };
-
-// Null when there is no such codec.
-const IndexCodec* FindIndexCodec(uint8_t id);
-
-// Whether indices ascend strictly from 0 on and stay below size. Encoders rely on it; whoever takes indices from a user asks first.
-bool IsSupport(Span<const int32_t> indices, int64_t size);
-
-// Length of the raw form in bytes; 0 when the code is empty (nothing or everything kept).
-size_t RawIndexLength(int64_t count, int64_t size);
 
 // Writes the raw or the coded form, whichever is shorter; returns its length. `code` holds RawIndexLength + kSlack bytes.
 size_t EncodeIndices(const IndexCodec& codec, const Segment& segment, Span<const int32_t> indices, uint8_t* code);

@@ -190,6 +190,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kRice = {3, "Rice", Encode, Decode, Length};
+const IndexCodec kRice = {Encode, Decode, Length};
 
 }  // namespace deepreduce

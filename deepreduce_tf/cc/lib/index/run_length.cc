@@ -1,6 +1,7 @@
 #include "deepreduce_tf/cc/lib/index/run_length.h"
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
+#include "deepreduce_tf/cc/lib/bits/gamma_code.h"
 
 namespace deepreduce {
 namespace {
@@ -41,14 +42,9 @@ size_t Encode(const Segment& segment, Span<const int32_t> indices, Span<uint8_t>
 
 // The next number; 0 when none up to 2^31 - 1 follows.
 uint64_t ReadNumber(BitReader* reader) {
-  uint64_t word = reader->Peek();
-  const int zeros = __builtin_ctzll(word | uint64_t{1} << 63);
-  reader->Skip(static_cast<uint64_t>(zeros) + 1);
-  if (zeros > kMaxZeros) return 0;
-  // Of the bits that Peek gives, these are beyond those it promises.
-  word = 2 * zeros + 1 > kMaxField ? reader->Peek() : word >> zeros >> 1;
-  reader->Skip(static_cast<uint64_t>(zeros));
-  return reader->past_end() ? 0 : uint64_t{1} << zeros | (word & ((uint64_t{1} << zeros) - 1));
+  const uint64_t n = GetGamma(reader, kMaxZeros);
+  if (n == 0) reader->Skip(static_cast<uint64_t>(NextZeros(*reader)) + 1);
+  return reader->past_end() ? 0 : n;
 }
 
 Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> indices) {
@@ -79,6 +75,6 @@ Error Decode(const Segment& segment, Span<const uint8_t> code, Span<int32_t> ind
 
 }  // namespace
 
-const IndexCodec kRunLength = {5, "RunLength", Encode, Decode, Length};
+const IndexCodec kRunLength = {Encode, Decode, Length};
 
 }  // namespace deepreduce

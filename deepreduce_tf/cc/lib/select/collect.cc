@@ -4,20 +4,12 @@
 #include <cfloat>
 #include <cstring>
 
-#if defined(__x86_64__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // of GCC 12 about its own headers
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
-
-#define DEEPREDUCE_INLINE inline __attribute__((always_inline))
+#include "deepreduce_tf/cc/lib/bits/cpu_targets.h"
 
 namespace deepreduce {
 namespace {
 
 constexpr uint32_t kMagnitude = 0x7fffffffu;
-constexpr uint32_t kExponent = 0x7f800000u;
 
 DEEPREDUCE_INLINE uint32_t Bits(float x) {
   uint32_t bits;
@@ -28,12 +20,6 @@ DEEPREDUCE_INLINE uint32_t Bits(float x) {
 DEEPREDUCE_INLINE float Saturate(float x) { return std::min(std::max(x, -FLT_MAX), FLT_MAX); }
 
 // The loops that compilers vectorise for the level of the function they are inlined into.
-DEEPREDUCE_INLINE bool AllFiniteLoop(const float* values, size_t n) {
-  uint32_t bad = 0;
-  for (size_t i = 0; i < n; ++i) bad |= (Bits(values[i]) & kExponent) == kExponent;
-  return bad == 0;
-}
-
 DEEPREDUCE_INLINE void AccumulateLoop(float* residual, const float* gradient, size_t n) {
   for (size_t i = 0; i < n; ++i) residual[i] = Saturate(residual[i] + gradient[i]);
 }
@@ -48,8 +34,6 @@ DEEPREDUCE_INLINE size_t CollectLoop(const float* values, size_t n, int32_t firs
   return found;
 }
 
-bool AllFinitePortable(const float* values, size_t n) { return AllFiniteLoop(values, n); }
-
 void AccumulatePortable(float* residual, const float* gradient, size_t n) { AccumulateLoop(residual, gradient, n); }
 
 size_t CollectPortable(const float* values, size_t n, int32_t first, uint32_t least, int32_t* indices, float* kept) {
@@ -62,14 +46,9 @@ size_t AccumulateAndCollectPortable(float* residual, const float* gradient, size
   return CollectLoop(residual, n, first, least, indices, kept);
 }
 
-constexpr CollectFunctions kPortableFunctions = {AllFinitePortable, AccumulatePortable, CollectPortable, AccumulateAndCollectPortable};
+constexpr CollectFunctions kPortableFunctions = {AccumulatePortable, CollectPortable, AccumulateAndCollectPortable};
 
 #if defined(__x86_64__)
-
-#define DEEPREDUCE_AVX2 __attribute__((target("avx2")))
-#define DEEPREDUCE_AVX512 __attribute__((target("avx512f")))
-
-DEEPREDUCE_AVX2 bool AllFiniteAvx2(const float* values, size_t n) { return AllFiniteLoop(values, n); }
 
 DEEPREDUCE_AVX2 void AccumulateAvx2(float* residual, const float* gradient, size_t n) { AccumulateLoop(residual, gradient, n); }
 
@@ -108,15 +87,7 @@ DEEPREDUCE_AVX2 size_t AccumulateAndCollectAvx2(float* residual, const float* gr
   return CollectAvx2Body<true>(residual, gradient, n, first, least, indices, kept);
 }
 
-constexpr CollectFunctions kAvx2Functions = {AllFiniteAvx2, AccumulateAvx2, CollectAvx2, AccumulateAndCollectAvx2};
-
-DEEPREDUCE_AVX512 bool AllFiniteAvx512(const float* values, size_t n) {
-  const __m512i exponent = _mm512_set1_epi32(static_cast<int>(kExponent));
-  __mmask16 bad = 0;
-  size_t i = 0;
-  for (; i + 16 <= n; i += 16) bad |= _mm512_cmpeq_epi32_mask(_mm512_and_si512(_mm512_loadu_si512(values + i), exponent), exponent);
-  return bad == 0 && AllFiniteLoop(values + i, n - i);
-}
+constexpr CollectFunctions kAvx2Functions = {AccumulateAvx2, CollectAvx2, AccumulateAndCollectAvx2};
 
 DEEPREDUCE_AVX512 void AccumulateAvx512(float* residual, const float* gradient, size_t n) { AccumulateLoop(residual, gradient, n); }
 
@@ -154,7 +125,7 @@ DEEPREDUCE_AVX512 size_t AccumulateAndCollectAvx512(float* residual, const float
   return CollectAvx512Body<true>(residual, gradient, n, first, least, indices, kept);
 }
 
-constexpr CollectFunctions kAvx512Functions = {AllFiniteAvx512, AccumulateAvx512, CollectAvx512, AccumulateAndCollectAvx512};
+constexpr CollectFunctions kAvx512Functions = {AccumulateAvx512, CollectAvx512, AccumulateAndCollectAvx512};
 
 #endif  // __x86_64__
 
@@ -176,13 +147,5 @@ const CollectFunctions* FindCollectFunctions(CpuLevel level) {
 }
 
 const CollectFunctions& BestCollectFunctions() { return *FindCollectFunctions(BestCpuLevel()); }
-
-bool AllFinite(Span<const float> values) {
-  const CollectFunctions& f = BestCollectFunctions();
-  for (size_t first = 0; first < values.size; first += kCollectBlock) {
-    if (!f.all_finite(values.data + first, std::min(kCollectBlock, values.size - first))) return false;
-  }
-  return true;
-}
 
 }  // namespace deepreduce

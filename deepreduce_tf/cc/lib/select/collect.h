@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "deepreduce_tf/cc/lib/bits/cpu.h"
-#include "deepreduce_tf/cc/lib/bits/span.h"
 
 namespace deepreduce {
 
@@ -15,8 +14,6 @@ constexpr size_t kCollectBlock = 8192;
 constexpr size_t kCollectSlack = 16;
 
 struct CollectFunctions {
-  // Whether no value is NaN or infinite.
-  bool (*all_finite)(const float* values, size_t n);
   // residual[i] += gradient[i], kept within the finite floats.
   void (*accumulate)(float* residual, const float* gradient, size_t n);
   // Appends (first + i, values[i]) where the magnitude's bits are at least `least`; returns how many.
@@ -31,9 +28,6 @@ const CollectFunctions* FindCollectFunctions(CpuLevel level);
 
 // Of the best CPU level.
 const CollectFunctions& BestCollectFunctions();
-
-// Whether no value is NaN or infinite, at the best CPU level.
-bool AllFinite(Span<const float> values);
 
 }  // namespace deepreduce
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "deepreduce_tf/cc/lib/bits/random.h"
+#include "deepreduce_tf/cc/lib/select/collect.h"
 
 namespace deepreduce {
 namespace {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "deepreduce_tf/cc/lib/bits/span.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"  // AllFinite
 
 namespace deepreduce {
 

@@ -1,7 +1,7 @@
 #include "deepreduce_tf/cc/lib/value/bfloat16.h"
 
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
 
 namespace deepreduce {
 namespace {
@@ -36,6 +36,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kBFloat16 = {3, "BFloat16", Encode, Decode};
+const ValueCodec kBFloat16 = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -1,4 +1,4 @@
-// A falling curve of positive and of negative values, fitted piece by piece: docs/format.md, "PolyFit".
+// A falling curve of positive and of negative values, fitted piece by piece: docs/format/value_codes.md, "PolyFit".
 #ifndef DEEPREDUCE_LIB_VALUE_CURVE_PIECES_H_
 #define DEEPREDUCE_LIB_VALUE_CURVE_PIECES_H_
 

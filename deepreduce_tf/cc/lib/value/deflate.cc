@@ -2,27 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 
-#include "deepreduce_tf/cc/lib/select/collect.h"
-#include "deepreduce_tf/cc/lib/value/bfloat16.h"
-#include "deepreduce_tf/cc/lib/value/float16.h"
-#include "deepreduce_tf/cc/lib/value/value_codec.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
+#include "deepreduce_tf/cc/lib/value/value_codecs.h"
 
 namespace deepreduce {
 namespace {
-
-using Room = std::unique_ptr<uint8_t[]>;
-
-// Null when there is no memory.
-Room AllocateBuffer(size_t bytes) { return Room(new (std::nothrow) uint8_t[bytes]); }
 
 // Bytes of one number in an inner code; 1 where numbers are not whole bytes.
 size_t NumberBytes(uint8_t inner, size_t length, size_t values) {
   if (inner == kApplicationId) return 1;
   if (length == sizeof(float) * values) return sizeof(float);
-  return inner == kFloat16.id || inner == kBFloat16.id ? 2 : 1;
+  return inner == kFloat16Id || inner == kBFloat16Id ? 2 : 1;
 }
 
 // First bytes first, then second bytes, …: exponents compress better side by side.
@@ -45,7 +37,7 @@ void Unshuffle(Span<const uint8_t> bytes, uint8_t* out) {
 // A zlib stream, or kNotShorter when it does not fit.
 size_t DeflateShuffled(const ValueOptions& options, Span<const uint8_t> inner, size_t stride, Span<uint8_t> out) {
   if (stride == 1) return options.deflate->deflate(inner, options.level, out);
-  const Room shuffled = AllocateBuffer(inner.size);
+  const Buffer<uint8_t> shuffled = AllocateBuffer<uint8_t>(inner.size);
   if (shuffled == nullptr) return kNotShorter;
   if (stride == 2) Shuffle<2>(inner, shuffled.get());
   if (stride == 4) Shuffle<4>(inner, shuffled.get());
@@ -56,7 +48,7 @@ size_t DeflateShuffled(const ValueOptions& options, Span<const uint8_t> inner, s
 size_t Encode(const ValueOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded) {
   const ValueCodec* codec = options.inner == kDeflateId ? nullptr : FindValueCodec(options.inner);
   if (options.deflate == nullptr || codec == nullptr) return kNotShorter;
-  const Room inner = AllocateBuffer(code.size + kSlack);
+  const Buffer<uint8_t> inner = AllocateBuffer<uint8_t>(code.size + kSlack);
   if (inner == nullptr) return kNotShorter;
   const size_t length = EncodeValues(*codec, options, values, inner.get(), decoded);
   const size_t whole = DeflateCode(options, {inner.get(), length}, values.size, code.data);
@@ -94,7 +86,7 @@ Error Decode(const ValueOptions& options, Span<const uint8_t> code, Span<float> 
   if (head.stride != 1 && head.stride != NumberBytes(head.inner, length, values.size)) {
     return {"Deflate: stride of other numbers", 1};
   }
-  const Room inner = AllocateBuffer(length);
+  const Buffer<uint8_t> inner = AllocateBuffer<uint8_t>(length);
   if (inner == nullptr) return {"Deflate: out of memory", 0};
   const Span<const uint8_t> bytes(shuffled.data, length);
   if (head.stride == 1) std::memcpy(inner.get(), bytes.data, length);
@@ -110,7 +102,7 @@ Error Decode(const ValueOptions& options, Span<const uint8_t> code, Span<float> 
 
 size_t DeflateCode(const ValueOptions& options, Span<const uint8_t> inner, size_t values, uint8_t* out) {
   const size_t stride = options.shuffle ? NumberBytes(options.inner, inner.size, values) : 1;
-  const bool may_deflate = options.inner != kApplicationId || inner.size <= MostApplicationBytes(values);
+  const bool may_deflate = options.inner != kApplicationId || inner.size <= MaxApplicationBytes(values);
   const Span<uint8_t> room(out + kDeflateHeaderLength, inner.size - 1);
   const size_t length = may_deflate ? DeflateShuffled(options, inner, stride, room) : kNotShorter;
   out[0] = options.inner;
@@ -131,11 +123,11 @@ Error InflateApplicationCode(const ValueOptions& options, Span<const uint8_t> co
     std::memcpy(inner.data, body.data, body.size);
     return {};
   }
-  const Span<uint8_t> room = inner.subspan(0, std::min(inner.size, MostApplicationBytes(values)));
+  const Span<uint8_t> room = inner.subspan(0, std::min(inner.size, MaxApplicationBytes(values)));
   if (!options.deflate->inflate(body, room, length)) return {"Deflate: not a zlib stream of the right length", kDeflateHeaderLength};
   return {};
 }
 
-const ValueCodec kDeflate = {kDeflateId, "Deflate", Encode, Decode};
+const ValueCodec kDeflate = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -18,19 +18,19 @@ struct DeflateFunctions {
   bool (*inflate)(Span<const uint8_t> stream, Span<uint8_t> out, size_t* length);
 };
 
-constexpr uint8_t kDeflateId = 6;
+// In place of the id of an inner codec: a codec of the application.
 constexpr uint8_t kApplicationId = 255;
 constexpr size_t kDeflateHeaderLength = 2;
 
 // Most bytes of a deflated code of an application; a longer one is stored.
-inline size_t MostApplicationBytes(size_t values) { return 1024 + 16 * values; }
+inline size_t MaxApplicationBytes(size_t values) { return 1024 + 16 * values; }
 
 // Writes the code of `values` values from what the codec options.inner wrote for them, deflated or, where that is not shorter, as it is.
 // Returns its length, at most kDeflateHeaderLength + inner.size, which `out` holds. `inner` is not empty.
 size_t DeflateCode(const ValueOptions& options, Span<const uint8_t> inner, size_t values, uint8_t* out);
 
 // Inverse of DeflateCode where the inner codec is an application's. `inner` holds at least as many bytes as the code stores, or
-// MostApplicationBytes.
+// MaxApplicationBytes.
 Error InflateApplicationCode(const ValueOptions& options, Span<const uint8_t> code, size_t values, Span<uint8_t> inner, size_t* length);
 
 // Without ValueOptions::deflate it encodes to the raw form and decodes nothing else.

@@ -1,7 +1,6 @@
 #include "deepreduce_tf/cc/lib/value/descending_order.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace deepreduce {
@@ -33,20 +32,20 @@ const uint64_t* RadixSort(size_t n, uint64_t* keys, uint64_t* spare) {
 bool DescendingOrder::Sort(Span<const float> values) {
   const size_t n = values.size;
   const bool few = n < kFewKeys;
-  room_.reset(new (std::nothrow) uint64_t[few ? n : 2 * n]);
-  if (room_ == nullptr) return false;
+  buffer_ = AllocateBuffer<uint64_t>(few ? n : 2 * n);
+  if (buffer_ == nullptr) return false;
   size_t parts[3] = {};
   for (size_t i = 0; i < n; ++i) {
     const uint32_t magnitude = static_cast<uint32_t>(MagnitudeBits(values[i]));
     const bool zero = magnitude < static_cast<uint32_t>(kSmallestNormalBits);
     const uint64_t part = zero ? 2 : BitsOf(values[i]) >> 31;
     ++parts[part];
-    room_[i] = part << 62 | static_cast<uint64_t>(kIndex - (zero ? 0 : magnitude)) << kIndexBits | i;
+    buffer_[i] = part << 62 | static_cast<uint64_t>(kIndex - (zero ? 0 : magnitude)) << kIndexBits | i;
   }
   positive_ = parts[0];
   negative_ = parts[1];
-  if (few) std::sort(room_.get(), room_.get() + n);
-  keys_ = few ? room_.get() : RadixSort(n, room_.get(), room_.get() + n);
+  if (few) std::sort(buffer_.get(), buffer_.get() + n);
+  keys_ = few ? buffer_.get() : RadixSort(n, buffer_.get(), buffer_.get() + n);
   return true;
 }
 

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
 
@@ -26,7 +26,7 @@ class DescendingOrder {
  private:
   static constexpr uint32_t kIndex = 0x7fffffff;
 
-  std::unique_ptr<uint64_t[]> room_;
+  Buffer<uint64_t> buffer_;
   const uint64_t* keys_ = nullptr;  // two bits of the part, 31 that fall with the magnitude, 31 of the index
   size_t positive_ = 0, negative_ = 0;
 };

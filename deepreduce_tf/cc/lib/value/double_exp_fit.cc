@@ -15,6 +15,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kDoubleExpFit = {8, "DoubleExpFit", Encode, Decode};
+const ValueCodec kDoubleExpFit = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -56,6 +56,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kFloat16 = {2, "Float16", Encode, Decode};
+const ValueCodec kFloat16 = {Encode, Decode};
 
 }  // namespace deepreduce

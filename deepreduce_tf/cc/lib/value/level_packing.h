@@ -1,4 +1,4 @@
-// Levels of 1 to 8 bits, packed as docs/format.md says.
+// Levels of 1 to 8 bits, packed as docs/format/value_codes.md, "Levels", says.
 #ifndef DEEPREDUCE_LIB_VALUE_LEVEL_PACKING_H_
 #define DEEPREDUCE_LIB_VALUE_LEVEL_PACKING_H_
 

@@ -215,6 +215,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kLogQuantizer = {5, "LogQuantizer", Encode, Decode};
+const ValueCodec kLogQuantizer = {Encode, Decode};
 
 }  // namespace deepreduce

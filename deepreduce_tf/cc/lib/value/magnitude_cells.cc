@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 namespace deepreduce {
 namespace {
@@ -30,7 +29,7 @@ bool MagnitudeCells::Fill(Span<const float> values) {
   while ((highest >> shift_) - (lowest >> shift_) >= most) ++shift_;
   first_ = lowest >> shift_;
   size_ = static_cast<size_t>((highest >> shift_) - first_) + 1;
-  cells_.reset(new (std::nothrow) MagnitudeCell[size_]);
+  cells_ = AllocateBuffer<MagnitudeCell>(size_);
   if (cells_ == nullptr) return false;
   for (float value : values) {
     const int32_t bits = MagnitudeBits(value);

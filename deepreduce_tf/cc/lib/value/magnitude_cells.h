@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
 
@@ -45,7 +45,7 @@ class MagnitudeCells {
   // The distance of neighbouring floats.
   double Step(size_t cell) const { return 0x1p-23 * static_cast<double>(FloatOf(Bits(cell) & static_cast<uint32_t>(kInfinityBits))); }
 
-  std::unique_ptr<MagnitudeCell[]> cells_;
+  Buffer<MagnitudeCell> cells_;
   size_t size_ = 0;
   uint64_t count_ = 0;
   uint32_t zeros_ = 0;

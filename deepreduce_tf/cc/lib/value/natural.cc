@@ -147,6 +147,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kNatural = {11, "Natural", Encode, Decode};
+const ValueCodec kNatural = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -16,6 +16,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kPolyFit = {7, "PolyFit", Encode, Decode};
+const ValueCodec kPolyFit = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -9,7 +9,7 @@ namespace deepreduce {
 
 constexpr int kMaxDegree = 15;
 
-// Both functions take more than `degree` points, at least 2; docs/format.md, "PolyFit", has the abscissa and the basis.
+// Both functions take more than `degree` points, at least 2; docs/format/value_codes.md, "PolyFit", has the abscissa and the basis.
 
 // The degree + 1 coefficients of the polynomial nearest to a curve.
 void FitPolynomial(Span<const float> curve, int degree, double* coefficients);

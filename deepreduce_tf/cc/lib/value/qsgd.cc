@@ -134,6 +134,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kQSGD = {4, "QSGD", Encode, Decode};
+const ValueCodec kQSGD = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -182,6 +182,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kSketchML = {9, "SketchML", Encode, Decode};
+const ValueCodec kSketchML = {Encode, Decode};
 
 }  // namespace deepreduce

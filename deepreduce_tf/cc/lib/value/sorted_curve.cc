@@ -1,14 +1,12 @@
 #include "deepreduce_tf/cc/lib/value/sorted_curve.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "deepreduce_tf/cc/lib/bits/bit_stream.h"
+#include "deepreduce_tf/cc/lib/bits/buffer.h"
 #include "deepreduce_tf/cc/lib/bits/float_bits.h"
-#include "deepreduce_tf/cc/lib/frame.h"  // kMaxSize
-#include "deepreduce_tf/cc/lib/index/fixed_width.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"  // kNotShorter
+#include "deepreduce_tf/cc/lib/bits/limits.h"
+#include "deepreduce_tf/cc/lib/bits/raw_indices.h"
 #include "deepreduce_tf/cc/lib/value/descending_order.h"
 #include "deepreduce_tf/cc/lib/value/double_exponential.h"
 #include "deepreduce_tf/cc/lib/value/level_packing.h"  // kBlock
@@ -59,13 +57,13 @@ void WritePieces(Span<const FittedPiece> pieces, const Layout& layout, int degre
 // What an encoder needs beside its input and output: 28 bytes a value.
 struct EncoderMemory {
   DescendingOrder order;
-  std::unique_ptr<float[]> curve, decoded;
-  std::unique_ptr<int32_t[]> places;
+  Buffer<float> curve, decoded;
+  Buffer<int32_t> places;
 
   bool Take(Span<const float> values) {
-    curve.reset(new (std::nothrow) float[values.size]);
-    decoded.reset(new (std::nothrow) float[values.size]);
-    places.reset(new (std::nothrow) int32_t[values.size]);
+    curve = AllocateBuffer<float>(values.size);
+    decoded = AllocateBuffer<float>(values.size);
+    places = AllocateBuffer<int32_t>(values.size);
     return curve != nullptr && decoded != nullptr && places != nullptr && order.Sort(values);
   }
 };
@@ -173,7 +171,7 @@ class PieceReader {
 
 // Puts the points of a curve where the values were. Each point has one place.
 Error ReadPlaces(Span<const uint8_t> code, const Layout& layout, const float* curve, Span<float> values) {
-  std::unique_ptr<uint64_t[]> taken(new (std::nothrow) uint64_t[(values.size + 63) / 64]());
+  const Buffer<uint64_t> taken = AllocateZeros<uint64_t>((values.size + 63) / 64);
   if (taken == nullptr) return {"out of memory", 0};
   int32_t places[kBlock];
   for (size_t first = 0; first < values.size; first += kBlock) {
@@ -225,7 +223,7 @@ Error DecodeCurve(bool double_exponential, Span<const uint8_t> code, Span<float>
   const PieceReader reader(double_exponential, code, values.size);
   Layout layout(values.size, 0, 0);
   if (Error error = reader.Check(&layout); !error.ok()) return error;
-  std::unique_ptr<float[]> curve(new (std::nothrow) float[values.size]);
+  const Buffer<float> curve = AllocateBuffer<float>(values.size);
   if (curve == nullptr) return {"out of memory", 0};
   if (Error error = reader.Decode(layout, curve.get()); !error.ok()) return error;
   return ReadPlaces(code, layout, curve.get(), values);

@@ -1,4 +1,4 @@
-// Values as a falling curve, and the place of each value on it: the codes of PolyFit and DoubleExpFit (docs/format.md).
+// Values as a falling curve, and the place of each value on it: the codes of PolyFit and DoubleExpFit (docs/format/value_codes.md).
 #ifndef DEEPREDUCE_LIB_VALUE_SORTED_CURVE_H_
 #define DEEPREDUCE_LIB_VALUE_SORTED_CURVE_H_
 

@@ -70,6 +70,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kTernGrad = {10, "TernGrad", Encode, Decode};
+const ValueCodec kTernGrad = {Encode, Decode};
 
 }  // namespace deepreduce

@@ -100,6 +100,6 @@ Error Decode(const ValueOptions&, Span<const uint8_t> code, Span<float> values) 
 
 }  // namespace
 
-const ValueCodec kThreeLC = {12, "ThreeLC", Encode, Decode};
+const ValueCodec kThreeLC = {Encode, Decode};
 
 }  // namespace deepreduce

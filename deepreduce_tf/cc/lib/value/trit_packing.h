@@ -1,4 +1,4 @@
-// Trits, five to a byte as docs/format.md says: 0 is nothing, 1 the scale, 2 the scale with a minus.
+// Trits, five to a byte (docs/format/value_codes.md, "Trits"): 0 is nothing, 1 the scale, 2 the scale with a minus.
 #ifndef DEEPREDUCE_LIB_VALUE_TRIT_PACKING_H_
 #define DEEPREDUCE_LIB_VALUE_TRIT_PACKING_H_
 

@@ -1,43 +1,10 @@
 #include "deepreduce_tf/cc/lib/value/value_codec.h"
 
-#include <initializer_list>
+#include <cstring>
 
-#include "deepreduce_tf/cc/lib/bits/float_bits.h"
-#include "deepreduce_tf/cc/lib/select/collect.h"
-#include "deepreduce_tf/cc/lib/value/bfloat16.h"
-#include "deepreduce_tf/cc/lib/value/deflate.h"
-#include "deepreduce_tf/cc/lib/value/double_exp_fit.h"
-#include "deepreduce_tf/cc/lib/value/float16.h"
-#include "deepreduce_tf/cc/lib/value/log_quantizer.h"
-#include "deepreduce_tf/cc/lib/value/natural.h"
-#include "deepreduce_tf/cc/lib/value/poly_fit.h"
-#include "deepreduce_tf/cc/lib/value/qsgd.h"
-#include "deepreduce_tf/cc/lib/value/sketch_ml.h"
-#include "deepreduce_tf/cc/lib/value/tern_grad.h"
-#include "deepreduce_tf/cc/lib/value/three_lc.h"
+#include "deepreduce_tf/cc/lib/bits/all_finite.h"
 
 namespace deepreduce {
-namespace {
-
-// Float32 is the raw form, and has no other.
-size_t EncodeFloat32(const ValueOptions&, Span<const float>, Span<uint8_t>, float*) { return kNotShorter; }
-
-Error DecodeFloat32(const ValueOptions&, Span<const uint8_t> code, Span<float>) {
-  return {"Float32 has no coded form", static_cast<int64_t>(code.size)};
-}
-
-constexpr ValueCodec kFloat32 = {1, "Float32", EncodeFloat32, DecodeFloat32};
-
-}  // namespace
-
-const ValueCodec* FindValueCodec(uint8_t id) {
-  for (const ValueCodec* codec : {&kFloat32, &kFloat16, &kBFloat16, &kQSGD, &kLogQuantizer, &kDeflate, &kPolyFit, &kDoubleExpFit,
-                                  &kSketchML, &kTernGrad, &kNatural, &kThreeLC}) {
-    if (codec->id == id) return codec;
-  }
-  return nullptr;
-}
-
 size_t EncodeValues(const ValueCodec& codec, const ValueOptions& options, Span<const float> values, uint8_t* code, float* decoded) {
   if (values.empty()) return 0;
   const size_t raw = sizeof(float) * values.size;

@@ -1,4 +1,4 @@
-// Value codecs: the values of one segment to bytes and back. The bytes are defined in docs/format.md, "Value codes".
+// Value codecs: the values of one segment to bytes and back. The bytes are defined in docs/format/value_codes.md.
 #ifndef DEEPREDUCE_LIB_VALUE_VALUE_CODEC_H_
 #define DEEPREDUCE_LIB_VALUE_VALUE_CODEC_H_
 
@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "deepreduce_tf/cc/lib/bits/error.h"
+#include "deepreduce_tf/cc/lib/bits/limits.h"
 #include "deepreduce_tf/cc/lib/bits/span.h"
-#include "deepreduce_tf/cc/lib/index/index_codec.h"  // kSlack, kNotShorter
 
 namespace deepreduce {
 
@@ -32,17 +32,12 @@ struct ValueOptions {
 };
 
 struct ValueCodec {
-  uint8_t id;
-  const char* name;
   // The coded form alone: all values are finite, there is at least one, code.size is the raw length (4 bytes a value).
   // Returns a length below code.size, or kNotShorter. On success `decoded` holds what `decode` will give.
   size_t (*encode)(const ValueOptions& options, Span<const float> values, Span<uint8_t> code, float* decoded);
   // Total: any bytes give either an error or exactly values.size finite values.
   Error (*decode)(const ValueOptions& options, Span<const uint8_t> code, Span<float> values);
 };
-
-// Null when there is no such codec.
-const ValueCodec* FindValueCodec(uint8_t id);
 
 // Writes the raw or the coded form, whichever is shorter, and into `decoded` what receivers will see; returns the length.
 // `code` holds 4 * values.size + kSlack bytes. `decoded` may not overlap `values`.
