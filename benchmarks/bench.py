@@ -29,8 +29,8 @@ import tensorflow as tf
 from resnet50_shapes import SHAPES
 
 from deepreduce_tf import QSGD, DeepReduce, TopK
-from deepreduce_tf.error_feedback import Slot, make_variable
-from horovod_ext import Bucket
+from deepreduce_tf.compressor import bucket_of
+from deepreduce_tf.state_variables import make_variable
 from horovod_ext.exchange import exchange
 
 ONE_LAYER = (3, 3, 64, 64)
@@ -57,19 +57,14 @@ def gradients_of(shapes, rng):
 def encoder(gradients, ratio, copies=1):
     """A graph that encodes the gradients, and its last payload; residuals carry over from run to run."""
     compression = DeepReduce(sparsifier=TopK(ratio=ratio), value=QSGD(bits=8))
-    buckets = []
-    for number in range(copies):
-        slots = [Slot(make_variable(f"residual_{number}_{i}", g.shape, tf.float32)) for i, g in enumerate(gradients)]
-        buckets.append((slots, number))
+    residuals = [[make_variable(f"residual_{i}", g.shape, tf.float32) for i, g in enumerate(gradients)] for _ in range(copies)]
     step = tf.Variable(0, dtype=tf.int64)
 
     @tf.function
     def encode():
-        zero = tf.zeros([], tf.int64)
         sizes = []
-        for slots, number in buckets:
-            bucket = Bucket(gradients, slots, ["bench"] * len(gradients), step.read_value(), zero, number)
-            encoded = compression.encode(bucket)
+        for number in range(copies):
+            encoded = compression.encode(bucket_of(gradients, residuals[number], step=step.read_value(), number=number))
             with tf.control_dependencies([encoded.payload]):
                 commits = encoded.commit()
             with tf.control_dependencies(commits):
@@ -77,9 +72,7 @@ def encoder(gradients, ratio, copies=1):
         step.assign_add(1)
         return tf.add_n(sizes)
 
-    slots = [Slot(None) for _ in gradients]
-    bucket = Bucket(gradients, slots, ["bench"] * len(gradients), tf.zeros([], tf.int64), tf.zeros([], tf.int64), 0)
-    return lambda: encode().numpy(), compression, bucket
+    return lambda: encode().numpy(), compression, bucket_of(gradients)
 
 
 def encode_times(rng, repeats):

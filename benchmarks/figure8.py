@@ -26,17 +26,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import rich.console
 import rich.table
-import tensorflow as tf
 from matplotlib.figure import Figure
 
 from deepreduce_tf import Adaptive, DeepReduce, SketchML, Sparsifier, TopK
-from deepreduce_tf.error_feedback import Slot
+from deepreduce_tf.compressor import bucket_of
 from deepreduce_tf.inspect.gradient_files import load_gradients
 from deepreduce_tf.inspect.measure import PairMetrics, Sample, join, measure_index, measure_value
 from deepreduce_tf.inspect.picture_files import check_picture, save_picture
 from deepreduce_tf.inspect.settings import label
 from deepreduce_tf.presets import PRESETS
-from horovod_ext import Bucket
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -84,7 +82,7 @@ def measure(gradients: dict[str, np.ndarray], arguments: dict[str, Any]) -> Pair
     """One method on all of some gradients."""
     sample = Sample(gradients, arguments["sparsifier"])
     index = measure_index(arguments["index"], sample)
-    return join(index, measure_value(arguments["value"], index.values, index.splits, arguments.get("error_feedback", True)), sample)
+    return join(index, measure_value(arguments["value"], index.values, arguments.get("error_feedback", True)), sample)
 
 
 def measure_row(name: str, arguments: dict[str, Any], gradients: dict[str, np.ndarray], raw: int) -> Row:
@@ -112,16 +110,10 @@ def frame_volumes(gradients: dict[str, np.ndarray], table: dict[str, dict[str, A
     volumes = {}
     for name in [*PUBLISHED_VOLUME, "default", "smallest"]:
         if name in table and layers_of(gradients):
-            frames = [frame_bytes(DeepReduce(**table[name]), layer) for layer in layers_of(gradients).values()]
+            compression = DeepReduce(**table[name])
+            frames = [8 * compression.encode(bucket_of([layer])).payload.shape[0] for layer in layers_of(gradients).values()]
             volumes[name] = (min(frames) / (4 * LAYER_SIZE), max(frames) / (4 * LAYER_SIZE))
     return volumes
-
-
-def frame_bytes(compression: DeepReduce, gradient: np.ndarray) -> int:
-    """The size of the frame that a gradient takes alone."""
-    zero = tf.zeros([], tf.int64)
-    bucket = Bucket([tf.constant(gradient)], [Slot(None)], ["gradient float32"], step=zero, rank=zero, number=0)
-    return 8 * compression.encode(bucket).payload.shape[0]
 
 
 def print_tables(title: str, rows: list[Row], volumes: dict[str, tuple[float, float]], layers: int) -> None:

@@ -27,7 +27,8 @@ from deepreduce_tf.index_codecs import (
     Rice,
     RunLength,
 )
-from deepreduce_tf.sparsifiers import Nonzero, RandomK, Sparsifier, Threshold, TopK
+from deepreduce_tf.segments import Segments
+from deepreduce_tf.sparsifiers import Nonzero, RandomK, Selection, Sparsifier, Threshold, TopK
 from deepreduce_tf.stage import Stage, register_stage
 from deepreduce_tf.value_codecs import (
     QSGD,
@@ -44,6 +45,7 @@ from deepreduce_tf.value_codecs import (
     ThreeLC,
     ValueCodec,
 )
+from deepreduce_tf.version import __version__
 
 __all__ = [
     "QSGD",
@@ -69,6 +71,8 @@ __all__ = [
     "RandomK",
     "Rice",
     "RunLength",
+    "Segments",
+    "Selection",
     "SketchML",
     "Sparsifier",
     "Stage",
@@ -77,6 +81,7 @@ __all__ = [
     "Threshold",
     "TopK",
     "ValueCodec",
+    "__version__",
     "register_stage",
 ]
 
@@ -84,7 +89,7 @@ if importlib.util.find_spec("horovod") is not None:
     from deepreduce_tf.compressor import DeepReduce
 else:
 
-    def __getattr__(name):
+    def __getattr__(name: str) -> object:
         if name == "DeepReduce":
             raise ImportError("DeepReduce exchanges gradients with Horovod, which is not installed. See the README for how to build it.")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

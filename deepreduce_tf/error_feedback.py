@@ -7,9 +7,8 @@ import zlib
 from collections.abc import Sequence
 
 import tensorflow as tf
-from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
-COLLECTION = "deepreduce"
+from deepreduce_tf.state_variables import make_variable, owner_of_variables
 
 
 class Slot:
@@ -18,11 +17,13 @@ class Slot:
     Attributes:
         residual: float32 variable shaped like the gradient's dense form, or None.
         shape: the shape of that form, as far as it is known.
+        name: of the residual in checkpoints.
     """
 
-    def __init__(self, residual: tf.Variable | None, shape: tf.TensorShape | None = None):
+    def __init__(self, residual: tf.Variable | None, shape: tf.TensorShape | None = None) -> None:
         self.residual = residual
         self.shape = shape
+        self.name = ""
 
 
 class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
@@ -39,10 +40,10 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         enabled: without it there are counters only.
     """
 
-    def __init__(self, enabled: bool = True):
+    def __init__(self, enabled: bool = True) -> None:
         super().__init__()
         self.enabled = enabled
-        self._book = _Book()
+        self._registry = _Registry()
 
     def slots(self, variables: Sequence[object], shapes: Sequence[tf.TensorShape], wanted: Sequence[bool]) -> list[Slot]:
         """The slot of each variable, made on first use.
@@ -56,16 +57,15 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
 
     def _slot(self, variable: object, shape: tf.TensorShape, wanted: bool) -> Slot:
         key = _identity(variable, shape)
-        slot = self._book.slots.get(key)
+        slot = self._registry.slots.get(key)
         if slot is None:
-            slot = self._book.slots[key] = Slot(None, shape)
+            slot = self._registry.slots[key] = Slot(None, shape)
             if variable is not None and not isinstance(variable, str):
                 weakref.finalize(variable, _forget, weakref.ref(self), key)
         if slot.residual is None and wanted and self.enabled and variable is not None and shape.is_fully_defined():
-            name = self._book.next_name("residual", "x".join(map(str, shape)) or "scalar")
-            slot.residual = make_variable(name, shape, tf.float32)
-            slot.name = name
-            setattr(self, name, slot.residual)
+            slot.name = self._registry.next_name("residual", "x".join(map(str, shape)) or "scalar")
+            slot.residual = make_variable(slot.name, shape, tf.float32)
+            setattr(self, slot.name, slot.residual)
         return slot
 
     def step(self, slots: Sequence[Slot]) -> tf.Variable:
@@ -73,18 +73,18 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
 
         Where some of them were exchanged in another company before (a layer was unfrozen), it goes on from there, and so do schedules.
         """
-        key = (*(id(slot) for slot in slots), _graph_key())
-        if key not in self._book.steps:
+        key = (*(id(slot) for slot in slots), owner_of_variables())
+        if key not in self._registry.steps:
             shapes = ";".join(str(slot.shape) for slot in slots)
-            name = self._book.next_name("step", f"{len(slots)}_{zlib.crc32(shapes.encode()):08x}")
+            name = self._registry.next_name("step", f"{len(slots)}_{zlib.crc32(shapes.encode()):08x}")
             self._check_history(name)
             variable = make_variable(name, [], tf.int64, self._farthest(slots))
             setattr(self, name, variable)
-            self._book.steps[key] = (variable, list(slots))
-        return self._book.steps[key][0]
+            self._registry.steps[key] = (variable, list(slots))
+        return self._registry.steps[key][0]
 
     def _check_history(self, name: str) -> None:
-        """Raises a ValueError if a checkpoint that was read holds another exchange in the place of this one.
+        """Raises a ValueError if a checkpoint that was read holds another exchange where this one is.
 
         Residuals are known by the order of their first exchange. After another first exchange they would go to the wrong variables.
         """
@@ -99,13 +99,13 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
 
     def _farthest(self, slots: Sequence[Slot]) -> int:
         """The largest counter of the exchanges that one of these slots took part in. Not known while a TF1-style graph is built."""
-        counters = [variable for variable, members in self._book.steps.values() if any(slot in members for slot in slots)]
+        counters = [variable for variable, members in self._registry.steps.values() if any(slot in members for slot in slots)]
         with tf.init_scope():
             return max((int(v.numpy()) for v in counters if not v._in_graph_mode), default=0) if tf.executing_eagerly() else 0
 
     def residuals(self) -> dict[str, tf.Variable]:
         """All residuals by their name in checkpoints."""
-        return {slot.name: slot.residual for slot in self._book.slots.values() if slot.residual is not None}
+        return {slot.name: slot.residual for slot in self._registry.slots.values() if slot.residual is not None}
 
     def reset(self) -> tf.Operation | None:
         """Sets all residuals to zero; in a TF1-style graph, returns the op that does."""
@@ -113,10 +113,10 @@ class ErrorFeedback(tf.__internal__.tracking.AutoTrackable):
         return None if tf.executing_eagerly() else tf.group(*zero)
 
 
-class _Book:
-    """Bookkeeping that checkpoints must not follow."""
+class _Registry:
+    """The slots and counters that there are, and the names of the next ones. Checkpoints must not follow it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.slots: dict[object, Slot] = {}
         self.steps: dict[object, tuple[tf.Variable, list[Slot]]] = {}
         self._numbers: dict[str, int] = {}
@@ -129,52 +129,22 @@ class _Book:
 
 def _identity(variable: object, shape: tf.TensorShape) -> object:
     if variable is None or isinstance(variable, str):
-        return (variable, str(shape), _graph_key())
+        return (variable, str(shape), owner_of_variables())
     return id(variable)
 
 
-def _graph_key() -> int | None:
-    """Variables of a TF1-style graph belong to that graph; all others to the process."""
-    with tf.init_scope():
-        return None if tf.executing_eagerly() else id(tf.compat.v1.get_default_graph())
-
-
-def _forget(owner: weakref.ref, key: object) -> None:
+def _forget(owner: weakref.ref[ErrorFeedback], key: object) -> None:
     """Frees the residual of a variable that is gone, and the counters of exchanges it took part in."""
     feedback = owner()
-    slot = feedback._book.slots.pop(key, None) if feedback is not None else None
+    if feedback is None:
+        return
+    slot = feedback._registry.slots.pop(key, None)
     if slot is None:
         return
     if slot.residual is not None:
         delattr(feedback, slot.name)
-    for group, (variable, slots) in list(feedback._book.steps.items()):
+    for group, (variable, slots) in list(feedback._registry.steps.items()):
         if slot in slots:
-            del feedback._book.steps[group]
+            del feedback._registry.steps[group]
             name = next(name for name, value in vars(feedback).items() if value is variable)
             delattr(feedback, name)
-
-
-def make_variable(name: str, shape: Sequence[int] | tf.TensorShape, dtype: tf.DType, value: int = 0) -> tf.Variable:
-    """A variable, filled with `value`, that no creator scope, broadcast or Saver takes hold of.
-
-    tf.function's creator scope reaches even into `tf.init_scope`, and would tie the variable to one trace; so the class is called directly.
-    In a TF1-style graph the variable lives in a collection of its own; `initialize` gives it its value in a session.
-    """
-    with tf.init_scope(), tf.device("CPU"):
-        return ResourceVariable(tf.cast(tf.fill(shape, value), dtype), trainable=False, name=name, collections=[COLLECTION])
-
-
-def initialize(variables: Sequence[tf.Variable]) -> list[tf.Operation]:
-    """Ops that set variables of a TF1-style graph to zero once per session. Eager variables need none."""
-
-    def zero(variable):
-        with tf.control_dependencies(
-            [tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros(variable.shape, variable.dtype))]
-        ):
-            return tf.constant(True)
-
-    return [
-        tf.cond(variable.is_initialized(), lambda: tf.constant(True), lambda variable=variable: zero(variable))
-        for variable in variables
-        if variable._in_graph_mode
-    ]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 import tensorflow as tf
 
@@ -11,7 +15,7 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _PREFIX = "deep_reduce_"
 
 
-def _load():
+def _load() -> ModuleType:
     library = os.path.join(_FOLDER, "_ops.so")
     try:
         with open(os.path.join(_FOLDER, "_ops.tensorflow_version")) as file:
@@ -32,16 +36,16 @@ def _load():
     return tf.load_op_library(library)
 
 
-def _check_cpu_level():
+def _check_cpu_level() -> None:
     level = os.environ.get("DEEPREDUCE_CPU_LEVEL") or "avx512"
     if level not in ("portable", "avx2", "avx512"):
         raise ImportError(f"DEEPREDUCE_CPU_LEVEL must be portable, avx2 or avx512. Received: DEEPREDUCE_CPU_LEVEL={level}")
 
 
-def _load_zlib_ng():
+def _load_zlib_ng() -> None:
     """Makes zlib-ng's C functions visible to the op library; without the package only Deflate is missing, and says so when it is used."""
     try:
-        from zlib_ng import zlib_ng
+        from zlib_ng import zlib_ng  # an optional package
     except ImportError:
         return
     ctypes.CDLL(zlib_ng.__file__, mode=ctypes.RTLD_GLOBAL)
@@ -62,6 +66,7 @@ scatter_sum = _library.deep_reduce_scatter_sum
 inflate = _library.deep_reduce_inflate
 
 
-def codec(name: str):
-    """The encode and decode ops of a codec, by its name in snake case."""
-    return getattr(_library, f"{_PREFIX}{name}_encode"), getattr(_library, f"{_PREFIX}{name}_decode")
+def codec(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The encode and decode ops of a codec, by its name: `EliasFano` or `elias_fano`."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return getattr(_library, f"{_PREFIX}{snake}_encode"), getattr(_library, f"{_PREFIX}{snake}_decode")

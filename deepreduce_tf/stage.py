@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import numbers
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
-Kind = TypeVar("Kind", bound="Stage")
-
 _registry: dict[str, type[Stage]] = {}
+_arguments: dict[object, tuple[str, ...]] = {}
 
 
-def register_stage(stage_class: type[Stage]) -> type[Stage]:
+def register_stage(stage_class: type[AnyStage]) -> type[AnyStage]:
     """Class decorator: lets a stage be named by a string, and be restored from a configuration."""
     key = _key(stage_class.__name__)
     held = _registry.get(key)
@@ -31,9 +29,11 @@ def _key(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-@functools.cache  # eager calls of codecs ask on every call, and reading a signature takes longer than coding
-def _arguments(stage_class: type[Stage]) -> tuple[str, ...]:
-    return tuple(inspect.signature(stage_class).parameters)
+def arguments_of(stage_class: type[Stage]) -> tuple[str, ...]:
+    """The names of a stage's arguments. Eager calls of codecs ask on every call, and reading a signature takes longer than coding."""
+    if stage_class not in _arguments:
+        _arguments[stage_class] = tuple(inspect.signature(stage_class).parameters)
+    return _arguments[stage_class]
 
 
 class Stage:
@@ -41,26 +41,27 @@ class Stage:
 
     def get_config(self) -> dict[str, object]:
         """The keyword arguments that make an equal stage, as values that JSON can hold."""
-        return {name: _serialize(getattr(self, name)) for name in _arguments(type(self))}
+        return {name: _serialize(getattr(self, name)) for name in arguments_of(type(self))}
 
     @classmethod
-    def from_config(cls, config: dict[str, object]) -> Stage:
+    def from_config(cls: type[AnyStage], config: dict[str, Any]) -> AnyStage:
         """The stage that `get_config` describes."""
-        if not isinstance(config, dict) or not set(config) <= set(_arguments(cls)):
+        if not isinstance(config, dict) or not set(config) <= set(arguments_of(cls)):
             raise ValueError(
-                f"`config` must hold arguments of {cls.__name__}: {', '.join(_arguments(cls)) or 'none'}. Received: config={config!r}"
+                f"`config` must hold arguments of {cls.__name__}: {', '.join(arguments_of(cls)) or 'none'}. Received: config={config!r}"
             )
         return cls(**{name: _deserialize(value) for name, value in config.items()})
 
     def __repr__(self) -> str:
-        arguments = {name: getattr(self, name) for name in _arguments(type(self))}
+        arguments = {name: getattr(self, name) for name in arguments_of(type(self))}
         shown = (f"{name}={value if isinstance(value, Stage) else _serialize(value)!r}" for name, value in arguments.items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.get_config() == other.get_config()
 
-    __hash__ = None
+
+AnyStage = TypeVar("AnyStage", bound=Stage)
 
 
 def serialize(stage: Stage) -> dict[str, object]:
@@ -70,7 +71,7 @@ def serialize(stage: Stage) -> dict[str, object]:
 
 def agreement(stage: Stage) -> dict[str, object]:
     """What all ranks must share of a stage: its configuration, without the values that variables happen to have."""
-    arguments = {name: getattr(stage, name) for name in _arguments(type(stage))}
+    arguments = {name: getattr(stage, name) for name in arguments_of(type(stage))}
     return {"class_name": type(stage).__name__, "config": {name: _agreed(value) for name, value in arguments.items()}}
 
 
@@ -78,21 +79,6 @@ def _agreed(value: object) -> object:
     if isinstance(value, Stage):
         return agreement(value)
     return "variable" if is_variable(value) else _serialize(value)
-
-
-def contraction_of(codec: Stage) -> Stage:
-    """The index or value codec that encodes with error feedback. Receivers decode by the codec itself, so both must write the same code.
-
-    Raises:
-        ValueError: if there is none, or it is of another class.
-    """
-    contraction = codec.contraction()
-    if type(contraction) is not type(codec):
-        raise ValueError(
-            f"`contraction()` must return a {type(codec).__name__}, whose `decode` receivers call. Received: {contraction!r}. Return a "
-            "copy that encodes otherwise, or raise a ValueError that says how to configure the codec."
-        )
-    return contraction
 
 
 def variables_of(stage: Stage) -> list[tf.Variable]:
@@ -107,12 +93,12 @@ def is_variable(value: object) -> bool:
     return isinstance(value, tf.Variable) or (hasattr(value, "value") and hasattr(value, "assign"))
 
 
-def registered_stages(kind: type[Kind]) -> list[type[Kind]]:
+def registered_stages(kind: type[AnyStage]) -> list[type[AnyStage]]:
     """All stages of a kind that a name can resolve to, an application's too, by name."""
     return sorted((stage for stage in _registry.values() if issubclass(stage, kind)), key=lambda stage: stage.__name__.lower())
 
 
-def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
+def resolve_stage(argument: str, value: object, kind: type[AnyStage]) -> AnyStage:
     """A stage from a stage, a name or what `serialize` returned.
 
     Args:
@@ -129,7 +115,7 @@ def resolve_stage(argument: str, value: object, kind: type[Stage]) -> Stage:
     return resolve_class(argument, name, kind, received=value).from_config(config)
 
 
-def resolve_class(argument: str, name: object, kind: type[Kind], received: object = None) -> type[Kind]:
+def resolve_class(argument: str, name: object, kind: type[AnyStage], received: object = None) -> type[AnyStage]:
     """The registered stage of a name; errors as of `resolve_stage`, about `received` or the name."""
     stage_class = _registry.get(_key(name)) if isinstance(name, str) else None
     if stage_class is None or not issubclass(stage_class, kind):
@@ -139,7 +125,7 @@ def resolve_class(argument: str, name: object, kind: type[Kind], received: objec
     return stage_class
 
 
-def _serialize(value: object) -> object:
+def _serialize(value: Any) -> object:
     if isinstance(value, Stage):
         return serialize(value)
     if hasattr(value, "get_config"):  # a learning-rate schedule of Keras 2 or 3
@@ -160,12 +146,17 @@ def _deserialize(value: object) -> object:
     return resolve_stage("class_name", value, Stage)
 
 
-def check_integer(name: str, value: object, least: int, most: int) -> int:
-    """`value`, if it is an integer in [least, most].
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number, of Python or NumPy; True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: object, minimum: int, maximum: int) -> int:
+    """`value`, if it is an integer in [minimum, maximum].
 
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= value <= most:
-        raise ValueError(f"`{name}` must be an integer in [{least}, {most}]. Received: {name}={value!r}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not minimum <= int(value) <= maximum:
+        raise ValueError(f"`{name}` must be an integer in [{minimum}, {maximum}]. Received: {name}={value!r}")
     return int(value)

@@ -3,79 +3,63 @@
 from __future__ import annotations
 
 import copy
-import numbers
 
 import numpy as np
 import tensorflow as tf
 
 from deepreduce_tf import ops
-from deepreduce_tf.index_codecs import APPLICATION_CODEC
-from deepreduce_tf.stage import Stage, check_integer, contraction_of, register_stage, resolve_stage
+from deepreduce_tf.codec import APPLICATION_CODEC, Codec, OpCodec, contraction_of
+from deepreduce_tf.segments import ragged
+from deepreduce_tf.stage import check_integer, is_number, register_stage, resolve_stage
 
 
-class ValueCodec(Stage):
-    """Codes the values of each segment.
+class ValueCodec(Codec):
+    """Codes the values of each segment."""
 
-    Attributes:
-        codec_id: the id in the frame (docs/format.md); 255 for codecs that an application defines.
-    """
-
-    codec_id = APPLICATION_CODEC
-
-    def encode(self, values: tf.Tensor, splits: tf.Tensor, seed: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def encode(self, values: tf.RaggedTensor, seed: tf.Tensor, step: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Codes a bucket.
 
         Args:
-            values: float32[total]. Values that are not finite must reach the receivers as values that are not finite.
-            splits: int64[segments + 1]; segment i is [splits[i], splits[i + 1]).
+            values: float32[segments, (count)]. Values that are not finite must reach the receivers as values that are not finite.
             seed: scalar int64, different on each rank.
             step: scalar int64.
 
         Returns:
-            `code` uint8[bytes], `code_splits` int64[segments + 1], `decoded` float32[total]: exactly what `decode` will give.
+            The code, uint8[segments, (bytes)], and exactly the values that `decode` will give, like `values`.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `encode`")
 
-    def decode(self, code: tf.Tensor, code_splits: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+    def decode(self, code: tf.RaggedTensor, counts: tf.Tensor) -> tf.RaggedTensor:
         """Inverse of `encode`.
 
         Args:
-            code: uint8[bytes].
-            code_splits: int64[segments + 1].
+            code: uint8[segments, (bytes)].
             counts: int64[segments], values of each segment.
 
         Returns:
-            float32[total].
+            float32[segments, (count)].
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`")
-
-    def contraction(self) -> ValueCodec:
-        """The codec that encodes under error feedback, of the same class: what is sent must shrink what is left. By default itself.
-
-        Raises:
-            ValueError: if there is none, and how to configure the codec so that there is.
-        """
-        return self
 
     def __call__(self, values: tf.Tensor, seed: int = 0, step: int = 0) -> tf.Tensor:
         """The values that receivers see; float32, of the same shape."""
         values = tf.convert_to_tensor(values, tf.float32)
         flat = tf.reshape(values, [-1])
-        splits = tf.stack([0, tf.size(flat, tf.int64)])
-        code, code_splits, _ = self.encode(flat, splits, tf.constant(seed, tf.int64), tf.constant(step, tf.int64))
-        return tf.reshape(self.decode(code, code_splits, splits[1:]), tf.shape(values))
+        rows = ragged(flat, tf.stack([0, tf.size(flat, tf.int64)]))
+        code, _ = self.encode(rows, tf.constant(seed, tf.int64), tf.constant(step, tf.int64))
+        return tf.reshape(self.decode(code, rows.row_lengths()).values, tf.shape(values))
 
 
-class _OpValueCodec(ValueCodec):
-    """A codec whose two directions are C++ ops; its configuration is the encoder's attributes."""
+class _OpValueCodec(OpCodec, ValueCodec):
+    """A codec whose two directions are C++ ops."""
 
-    op_name: str
+    def encode(self, values: tf.RaggedTensor, seed: tf.Tensor, step: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        code, code_splits, decoded = self.run_encoder(values.values, values.row_splits, seed, step)
+        return ragged(code, code_splits), values.with_values(decoded)
 
-    def encode(self, values, splits, seed, step):
-        return ops.codec(self.op_name)[0](values, splits, seed, step, **self.get_config())
-
-    def decode(self, code, code_splits, counts):
-        return ops.codec(self.op_name)[1](code, code_splits, counts)
+    def decode(self, code: tf.RaggedTensor, counts: tf.Tensor) -> tf.RaggedTensor:
+        values = self.run_decoder(code.values, code.row_splits, counts)
+        return tf.RaggedTensor.from_row_lengths(values, counts, validate=False)
 
 
 @register_stage
@@ -83,7 +67,6 @@ class Float32(_OpValueCodec):
     """Writes the values as they are: the raw form of all value codecs."""
 
     codec_id = 1
-    op_name = "float32"
 
 
 @register_stage
@@ -91,7 +74,6 @@ class Float16(_OpValueCodec):
     """Rounds to IEEE half precision, to nearest even. A segment with a value above 65504 is sent raw."""
 
     codec_id = 2
-    op_name = "float16"
 
 
 @register_stage
@@ -99,21 +81,20 @@ class BFloat16(_OpValueCodec):
     """Rounds to bfloat16, to nearest even: float32's range with 8 bits of precision."""
 
     codec_id = 3
-    op_name = "b_float16"
 
 
 class _RandomRounding(_OpValueCodec):
     """A codec whose rounding noise may exceed the values. Under error feedback its op is told so, and shrinks the error."""
 
-    shrinks = False
+    shrinks: bool = False
 
-    def contraction(self):
+    def contraction(self) -> _RandomRounding:
         codec = copy.copy(self)
         codec.shrinks = True
         return codec
 
-    def encode(self, values, splits, seed, step):
-        return ops.codec(self.op_name)[0](values, splits, seed, step, contraction=self.shrinks, **self.get_config())
+    def attributes(self) -> dict[str, object]:
+        return super().attributes() | {"contraction": self.shrinks}
 
 
 @register_stage
@@ -131,9 +112,8 @@ class QSGD(_RandomRounding):
     """
 
     codec_id = 4
-    op_name = "qsgd"
 
-    def __init__(self, bits: int = 8, norm: str = "max"):
+    def __init__(self, bits: int = 8, norm: str = "max") -> None:
         self.bits = check_integer("bits", bits, 2, 8)
         if norm not in ("max", "l2"):
             raise ValueError(f"`norm` must be 'max' or 'l2'. Received: norm={norm!r}")
@@ -151,9 +131,8 @@ class LogQuantizer(_OpValueCodec):
     """
 
     codec_id = 5
-    op_name = "log_quantizer"
 
-    def __init__(self, bits: int = 8):
+    def __init__(self, bits: int = 8) -> None:
         self.bits = check_integer("bits", bits, 2, 8)
 
 
@@ -172,9 +151,8 @@ class Deflate(_OpValueCodec):
     """
 
     codec_id = 6
-    op_name = "deflate"
 
-    def __init__(self, value: ValueCodec | str = "float32", level: int = 6, shuffle: bool = True):
+    def __init__(self, value: ValueCodec | str = "float32", level: int = 6, shuffle: bool = True) -> None:
         self.value = resolve_stage("value", value, ValueCodec)
         if isinstance(self.value, Deflate):
             raise ValueError(f"`value` must be a codec other than Deflate, which would gain nothing. Received: value={value!r}")
@@ -185,52 +163,55 @@ class Deflate(_OpValueCodec):
         if self.value.codec_id == APPLICATION_CODEC:
             self.codec_id = APPLICATION_CODEC  # only its own methods decode it
 
-    def contraction(self):
+    def contraction(self) -> Deflate:
         codec = copy.copy(self)
         codec.value = contraction_of(self.value)
         return codec
 
-    def encode(self, values, splits, seed, step):
-        code, code_splits, decoded = self.value.encode(values, splits, seed, step)
-        deflate, _ = ops.codec(self.op_name)
-        return deflate(values, decoded, splits, code, code_splits, inner=self.value.codec_id, level=self.level, shuffle=self.shuffle)
+    def attributes(self) -> dict[str, object]:
+        return {"inner": self.value.codec_id, "level": self.level, "shuffle": self.shuffle}
 
-    def decode(self, code, code_splits, counts):
+    def encode(self, values: tf.RaggedTensor, seed: tf.Tensor, step: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        code, decoded = self.value.encode(values, seed, step)
+        inputs = (values.values, decoded.values, values.row_splits, code.values, code.row_splits)
+        deflated, deflated_splits, decoded = self.run_encoder(*inputs)
+        return ragged(deflated, deflated_splits), values.with_values(decoded)
+
+    def decode(self, code: tf.RaggedTensor, counts: tf.Tensor) -> tf.RaggedTensor:
         if self.codec_id != APPLICATION_CODEC:
-            return super().decode(code, code_splits, counts)
-        return self.value.decode(*ops.inflate(code, code_splits, counts), counts)
+            return super().decode(code, counts)
+        return self.value.decode(ragged(*ops.inflate(code.values, code.row_splits, counts)), counts)
 
 
 @register_stage
 class PolyFit(_OpValueCodec):
-    """Sorts the values, positive and negative ones apart, and sends polynomials through the two curves, and the place of each value.
+    """Sorts the values, positive and negative ones apart, and sends polynomials through the two curves, and the position of each value.
 
     Xu et al., "DeepReduce: A sparse-tensor communication framework for federated deep learning", NeurIPS 2021, curve fitting of values.
-    A place takes ceil(log2 n) bits, so this pays for gradients of which some thousands of values are kept, not millions. A curve is cut
+    A position takes ceil(log2 n) bits, so this pays for gradients of which some thousands of values are kept, not millions. A curve is cut
     at the point furthest from the chord of a piece, again and again; a piece of at most `degree` values is sent as it is. Least squares
     are projections, and what rounding would spoil is sent raw: the error stays below the values, as error feedback needs.
 
     Args:
         degree: of the polynomials, 1 to 15.
         pieces: how many for the positive and for the negative values each, 1 to 64. By default ceil(sqrt(2 M / error)), where M is the
-            largest distance of a curve from the chord between its ends and error a tenth of its root mean square. Always few enough that
-            there are four values or more for each coefficient.
+            largest distance of a curve from the chord between its end points and error a tenth of its root mean square. Always few enough
+            that there are four values or more for each coefficient.
     """
 
     codec_id = 7
-    op_name = "poly_fit"
 
-    def __init__(self, degree: int = 5, pieces: int | None = None):
+    def __init__(self, degree: int = 5, pieces: int | None = None) -> None:
         self.degree = check_integer("degree", degree, 1, 15)
         self.pieces = None if pieces is None else check_integer("pieces", pieces, 1, 64)
 
-    def encode(self, values, splits, seed, step):
-        return ops.codec(self.op_name)[0](values, splits, seed, step, degree=self.degree, pieces=self.pieces or 0)
+    def attributes(self) -> dict[str, object]:
+        return {"degree": self.degree, "pieces": self.pieces or 0}
 
 
 @register_stage
 class DoubleExpFit(_OpValueCodec):
-    """Sorts the values as `PolyFit` does, and sends one curve a e^(b x) + c e^(d x) for each sign, and the place of each value.
+    """Sorts the values as `PolyFit` does, and sends one curve a e^(b x) + c e^(d x) for each sign, and the position of each value.
 
     Xu et al., "DeepReduce: A sparse-tensor communication framework for federated deep learning", NeurIPS 2021, curve fitting of values:
     four numbers for all positive values and four for all negative ones. The curve is found by an integral equation. Where that has no
@@ -239,14 +220,13 @@ class DoubleExpFit(_OpValueCodec):
     """
 
     codec_id = 8
-    op_name = "double_exp_fit"
 
 
 @register_stage
 class SketchML(_OpValueCodec):
     """Sorts magnitudes into `2^bits` buckets, writes bucket and sign of each value in a Huffman code, and decodes to the bucket's mean.
 
-    The buckets end at quantiles that fall geometrically, as the magnitudes of gradients do, then move to the nearest mean twice: where
+    The buckets end at quantiles that decrease geometrically, as the magnitudes of gradients do, then move to the nearest mean twice: where
     buckets of equal counts gain nothing from a Huffman code, these err half as much or less at equal bytes. With error feedback errors
     shrink: over a bucket of n values the squared errors sum to the squared values less n times the squared mean, but for a factor of
     1 - 2^-16 from rounding means to bfloat16. (Jiang et al., "SketchML: Accelerating distributed machine learning with data sketches",
@@ -260,9 +240,8 @@ class SketchML(_OpValueCodec):
     """
 
     codec_id = 9
-    op_name = "sketch_ml"
 
-    def __init__(self, bits: int = 4):
+    def __init__(self, bits: int = 4) -> None:
         self.bits = check_integer("bits", bits, 2, 8)
 
 
@@ -278,7 +257,6 @@ class TernGrad(_RandomRounding):
     """
 
     codec_id = 10
-    op_name = "tern_grad"
 
 
 @register_stage
@@ -292,7 +270,6 @@ class Natural(_OpValueCodec):
     """
 
     codec_id = 11
-    op_name = "natural"
 
 
 @register_stage
@@ -312,10 +289,8 @@ class ThreeLC(_OpValueCodec):
     """
 
     codec_id = 12
-    op_name = "three_lc"
 
-    def __init__(self, multiplier: float = 1.0):
-        number = isinstance(multiplier, numbers.Real) and not isinstance(multiplier, bool)
-        if not number or not 1 <= np.float32(multiplier) < 2:
+    def __init__(self, multiplier: float = 1.0) -> None:
+        if not is_number(multiplier) or not 1 <= np.float32(multiplier) < 2:
             raise ValueError(f"`multiplier` must be a number in [1, 2). Received: multiplier={multiplier!r}")
         self.multiplier = float(multiplier) if multiplier >= 1 else 1.0  # float32 rounds up what is a little less

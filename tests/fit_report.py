@@ -107,7 +107,7 @@ def kinds_of(coded: Coded) -> str:
 
 
 def kept(gradient: np.ndarray, ratio: float) -> np.ndarray:
-    """What TopK keeps, in the order of the places."""
+    """What TopK keeps, in the order of the indices."""
     flat = gradient.astype(np.float32).ravel()
     order = np.argsort(-np.abs(flat), kind="stable")[: max(1, round(ratio * flat.size))]
     return flat[np.sort(order)]

@@ -18,10 +18,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def encode(supports, sizes, seed=0, step=0, **options):
     """code, code_splits and the supports that decode, of a batch of segments."""
     counts = [len(each) for each in supports]
-    code, code_splits, places, splits = ENCODE(
+    code, code_splits, indices, splits = ENCODE(
         np.concatenate(supports).astype("int32"), np.cumsum([0, *counts]), sizes, seed, step, **options
     )
-    return code, code_splits, np.split(places.numpy(), splits.numpy()[1:-1]), splits
+    return code, code_splits, np.split(indices.numpy(), splits.numpy()[1:-1]), splits
 
 
 def uniform(draw, size, count):
@@ -29,7 +29,7 @@ def uniform(draw, size, count):
 
 
 def clustered(draw, size, count):
-    """Half of the places of some rows of 128."""
+    """Half of the elements of some rows of 128."""
     rows = draw.choice(size // 128, 1 + count // 40, replace=False)
     kept = np.zeros((size // 128, 128), bool)
     kept[rows] = draw.random((len(rows), 128)) < 0.5
@@ -37,7 +37,7 @@ def clustered(draw, size, count):
 
 
 def strided(draw, size, count):
-    """Seven in ten of the places of some columns of 64."""
+    """Seven in ten of the elements of some columns of 64."""
     columns = draw.permutation(64)[: 1 + count * 64 * 2 // size]
     kept = np.zeros((size // 64, 64), bool)
     kept[:, columns] = draw.random((size // 64, len(columns))) < 0.7
@@ -90,9 +90,9 @@ def test_encoder_and_decoder_agree_in_a_thousand_cases(policy):
         indices, decoded_splits = DECODE(code, code_splits, np.diff(splits), chosen_sizes, 3, 4)
         np.testing.assert_array_equal(decoded_splits, splits)
         np.testing.assert_array_equal(indices, np.concatenate(supports))
-        for support, places in zip(supports, chosen, strict=True):
-            assert len(support) == len(places) or policy == "p0"
-            assert np.isin(places, support).all() or policy != "p0"
+        for support, original in zip(supports, chosen, strict=True):
+            assert len(support) == len(original) or policy == "p0"
+            assert np.isin(original, support).all() or policy != "p0"
 
 
 def mix(z):
@@ -105,7 +105,7 @@ def random_bits(key, position):
     return mix(np.uint64(key) + (np.asarray(position, np.uint64) + np.uint64(1)) * GOLDEN)
 
 
-# Also in tests/cc/bloom_filter_test.cc, in a build with other optimisations; there is one portable code path.
+# Also in tests/cc/index/bloom_filter_test.cc, in a build with other optimisations; there is one portable code path.
 DIGESTS = {
     "naive": 0x2797622598A934CD,
     "p0": 0x159D58102ADAD281,
@@ -124,8 +124,8 @@ def test_many_supports_are_the_same_in_every_build(policy):
         counts = sizes * (random_bits(2, range(40)) % np.uint64(100)).astype("int64") // 100
         given, splits = ops.codec("seeded_support")[1](np.empty(0, "uint8"), np.zeros(41, "int64"), counts, sizes, 5, 8)
         given = np.split(given.numpy(), splits.numpy()[1:-1])
-        places = np.concatenate([np.concatenate(encode(given, sizes, 5, 9, fpr=fpr, policy=policy)[2]) for fpr in (2**-10, 0.125, 0.5)])
-        digest = random_bits(places, np.arange(len(places))).sum(dtype="uint64")
+        sent = np.concatenate([np.concatenate(encode(given, sizes, 5, 9, fpr=fpr, policy=policy)[2]) for fpr in (2**-10, 0.125, 0.5)])
+        digest = random_bits(sent, np.arange(len(sent))).sum(dtype="uint64")
     assert hex(digest) == hex(DIGESTS[policy])
 
 
@@ -138,7 +138,7 @@ def test_p2_keeps_fewer_false_positives_than_p1():
             (support,) = encode([given], [size], seed=seed, fpr=fpr, policy=policy)[2]
             numbers.append(np.setdiff1d(support, given).size)
     means = {policy: float(np.mean(numbers)) for policy, numbers in kept.items()}
-    print(f"false positives among {size // 100} places at a rate of {fpr} (r = 1 %): {means}")
+    print(f"false positives among {size // 100} indices at a rate of {fpr} (r = 1 %): {means}")
     assert all(p2 <= p1 for p2, p1 in zip(kept["p2"], kept["p1"], strict=True))
     assert means["p2"] < means["leftmost"] / 10
 

@@ -59,9 +59,9 @@ def test_double_exp_fit_beside_scipy(ratio, distribution):
 @DISTRIBUTIONS
 def test_volume_of_one_layer(distribution):
     values = sample(distribution, 36864, 0.1)
-    for codec, error, most in (("poly_fit", 0.02, 14), ("double_exp_fit", 0.3, 13)):
+    for codec, error, bits in (("poly_fit", 0.02, 14), ("double_exp_fit", 0.3, 13)):
         coded = encode(codec, values)
-        assert error_of(coded, values) <= error and coded.bits <= most
+        assert error_of(coded, values) <= error and coded.bits <= bits
 
 
 def test_the_curve_of_two_exponentials_takes_four_numbers():
@@ -128,7 +128,7 @@ def test_a_fit_is_a_contraction(distribution, codec):
         assert np.linalg.norm(codec(values) - values) < np.linalg.norm(values)
 
 
-def test_places_make_a_fit_larger_than_qsgd_and_smaller_than_raw_values():
+def test_positions_make_a_fit_larger_than_qsgd_and_smaller_than_raw_values():
     bucket = bucket_of([sample(normal, 36864, 1.0)])
     sizes = [DeepReduce(TopK(0.1), value=value).encode(bucket).payload.shape[0] for value in (QSGD(), DoubleExpFit(), PolyFit(), "float32")]
     assert sizes == sorted(sizes)

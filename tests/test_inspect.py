@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy.special import gammaln
+from stages import segments_of
 
 from deepreduce_tf import QSGD, BloomFilter, Float32, IndexCodec, LogQuantizer, Rice, TernGrad, TopK, ValueCodec, register_stage, stage
 from deepreduce_tf.__main__ import main
@@ -114,17 +115,17 @@ def test_the_bound_is_the_logarithm_of_the_number_of_supports(gradients):
 def test_metrics_of_a_pair_agree_with_each_gradient_coded_alone(gradients, ratio, value):
     sample = Sample(large(gradients), TopK(ratio))
     index = measure_index(Rice(), sample)
-    pair = join(index, measure_value(value, index.values, index.splits, error_feedback=False), sample)
+    pair = join(index, measure_value(value, index.values, error_feedback=False), sample)
     index_bytes = value_bytes = 0
     zero = tf.zeros([], tf.int64)
     sent, kept = [], []
     for i, gradient in enumerate(large(gradients).values()):
         selection = TopK(ratio).select([tf.constant(gradient)], [], zero, zero)
-        sizes, shapes = tf.constant([gradient.size], tf.int64), [tf.constant(gradient.shape)]
-        index_bytes += Rice().encode(selection.indices, selection.splits, sizes, shapes, zero, zero)[0].shape[0]
-        value_bytes += value.encode(selection.values, selection.splits, zero, zero)[0].shape[0]
+        index_bytes += Rice().encode(selection.indices, segments_of([gradient.shape]))[0].values.shape[0]
+        value_bytes += value.encode(selection.values, zero, zero)[0].values.shape[0]
         sent.append(np.zeros(gradient.size))
-        sent[-1][selection.indices] = measure_value(value, sample.values, sample.splits, False).decoded[slice(*sample.splits[i : i + 2])]
+        decoded = measure_value(value, sample.values, False).decoded
+        sent[-1][selection.indices.values] = sample.values.with_values(decoded)[i]
         kept.append(TopK(ratio)(gradient).numpy().ravel())
     sent, kept = np.concatenate(sent), np.concatenate(kept).astype("float64")
     dense = np.concatenate([gradient.ravel() for gradient in large(gradients).values()]).astype("float64")
@@ -140,23 +141,23 @@ class FirstElements(IndexCodec):
 
     lossless = False
 
-    def encode(self, indices, splits, sizes, shapes, seed, step):
-        return tf.zeros([0], tf.uint8), tf.zeros_like(splits), *self.decode(None, None, splits[1:] - splits[:-1], sizes, shapes, seed, step)
+    def encode(self, indices, segments):
+        return tf.cast(indices[:, :0], tf.uint8), self.decode(None, indices.row_lengths(), segments)
 
-    def decode(self, code, code_splits, counts, sizes, shapes, seed, step):
-        return tf.cast(tf.ragged.range(counts).flat_values, tf.int32), tf.concat([[0], tf.cumsum(counts)], 0)
+    def decode(self, code, counts, segments):
+        return tf.cast(tf.ragged.range(counts), tf.int32)
 
 
 def test_a_codec_that_changes_the_support_is_measured_with_the_values_there(gradients):
     sample = Sample(large(gradients), TopK(0.1))
     (pair,), failures = measure_pairs(sample, [FirstElements()], [QSGD(8)])
     sent, kept, dense = [], [], []
-    decoded = measure_value(QSGD(8), *first_values(sample)).decoded
+    decoded = measure_value(QSGD(8), first_values(sample)).decoded
     for i, gradient in enumerate(large(gradients).values()):
         dense.append(gradient.ravel())
         kept.append(TopK(0.1)(gradient).numpy().ravel() != 0)
         sent.append(np.zeros(gradient.size))
-        values = decoded[slice(*sample.splits[i : i + 2])]
+        values = sample.values.with_values(decoded)[i]
         sent[-1][: len(values)] = values
     sent, kept, dense = np.concatenate(sent), np.concatenate(kept), np.concatenate(dense).astype("float64")
     concerned = kept | (sent != 0)
@@ -167,9 +168,8 @@ def test_a_codec_that_changes_the_support_is_measured_with_the_values_there(grad
 
 
 def first_values(sample):
-    splits = sample.splits.numpy()
-    starts = zip(sample.starts, np.diff(splits), strict=True)
-    return tf.constant(np.concatenate([sample.flat[start : start + count] for start, count in starts])), sample.splits
+    starts = zip(sample.starts, np.diff(sample.values.row_splits), strict=True)
+    return sample.values.with_values(tf.constant(np.concatenate([sample.flat[start : start + count] for start, count in starts])))
 
 
 @pytest.mark.parametrize("policy", ["p0", "naive"])
@@ -178,19 +178,18 @@ def test_metrics_of_a_bloom_filter_agree_with_numpy(gradients, policy):
     sample = Sample(large(gradients), TopK(0.05))
     (pair,), failures = measure_pairs(sample, [codec], [Float32()])
     zero, tensors = tf.zeros([], tf.int64), [tf.constant(gradient) for gradient in large(gradients).values()]
-    indices, values, splits = TopK(0.05).select(tensors, [], zero, zero)
-    sizes, shapes = tf.constant([9216, 6000], tf.int64), [tf.constant(tensor.shape) for tensor in tensors]
-    code, _, support, support_splits = codec.encode(indices, splits, sizes, shapes, zero, zero)
+    indices, values = TopK(0.05).select(tensors, [], zero, zero)
+    code, support = codec.encode(indices, segments_of([tensor.shape for tensor in tensors]))
     dense = np.concatenate([gradient.ravel() for gradient in large(gradients).values()]).astype("float64")
-    positions = support.numpy() + np.repeat([0, 9216], np.diff(support_splits))
-    kept = indices.numpy() + np.repeat([0, 9216], np.diff(splits))
+    positions = support.values.numpy() + np.repeat([0, 9216], support.row_lengths())
+    kept = indices.values.numpy() + np.repeat([0, 9216], indices.row_lengths())
     sent = np.zeros(len(dense))
-    sent[positions] = values if policy == "naive" else dense[positions]
+    sent[positions] = values.values if policy == "naive" else dense[positions]
     concerned = np.union1d(positions, kept)
     error = np.linalg.norm((sent - dense)[concerned]) / np.linalg.norm(dense[kept])
     assert not failures
     assert (pair.sent > sample.kept, error > 0.5) == ((True, False) if policy == "p0" else (False, True))
-    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (len(code), 4 * len(positions), len(positions))
+    assert (pair.index_bytes, pair.value_bytes, pair.sent) == (len(code.values), 4 * len(positions), len(positions))
     assert (pair.bits_per_index + pair.bits_per_value) * len(kept) == pytest.approx(8 * pair.bytes)
     assert pair.relative_error == pytest.approx(error, rel=1e-6)
     assert pair.energy_kept == pytest.approx(1 - np.sum((sent - dense) ** 2) / np.sum(dense**2), rel=1e-6)
@@ -202,19 +201,18 @@ def test_values_are_encoded_as_with_error_feedback(gradients):
     zero = tf.zeros([], tf.int64)
     errors = []
     for codec in (TernGrad().contraction(), TernGrad()):
-        decoded = codec.encode(sample.values, sample.splits, zero, zero)[2].numpy()
-        errors.append(np.linalg.norm(decoded - sample.values.numpy()) / np.linalg.norm(sample.values))
+        decoded = codec.encode(sample.values, zero, zero)[1].values.numpy()
+        errors.append(np.linalg.norm(decoded - sample.values.values.numpy()) / np.linalg.norm(sample.values.values))
     assert errors[0] < 1 < errors[1]
     assert pair.relative_error == pytest.approx(errors[0], rel=1e-6)
-    plain = measure_value(TernGrad(), sample.values, sample.splits, error_feedback=False).decoded
-    assert np.linalg.norm(plain - sample.values.numpy()) / np.linalg.norm(sample.values) == pytest.approx(errors[1], rel=1e-6)
+    plain = measure_value(TernGrad(), sample.values, error_feedback=False).decoded
+    assert np.linalg.norm(plain - sample.values.values.numpy()) / np.linalg.norm(sample.values.values) == pytest.approx(errors[1], rel=1e-6)
 
 
 def test_a_codec_that_says_lossless_and_drops_an_index_is_named(gradients):
     class Forgetful(Rice):
-        def encode(self, indices, splits, *others):
-            splits = tf.concat([splits[:-1], splits[-1:] - 1], 0)
-            return super().encode(indices[:-1], splits, *others)
+        def encode(self, indices, segments):
+            return super().encode(tf.concat([indices[:-1], indices[-1:, :-1]], 0), segments)
 
     pairs, failures = measure_pairs(Sample(large(gradients), TopK(0.05)), [Forgetful(), Rice()], [Float32()])
     assert [type(pair.index) for pair in pairs] == [Rice]
@@ -223,12 +221,12 @@ def test_a_codec_that_says_lossless_and_drops_an_index_is_named(gradients):
 
 def test_decoded_values_must_be_the_promised_ones_to_the_bit():
     class Signless(Float32):
-        def decode(self, code, code_splits, counts):
-            return super().decode(code, code_splits, counts) + 0.0  # -0 becomes 0
+        def decode(self, code, counts):
+            return super().decode(code, counts) + 0.0  # -0 becomes 0
 
     with pytest.raises(CodecError, match="Signless decodes to other values than its `encode` returned"):
-        measure_value(Signless(), tf.constant([1.0, -0.0]), tf.constant([0, 2], tf.int64))
-    measure_value(Float32(), tf.constant([1.0, -0.0, np.nan]), tf.constant([0, 3], tf.int64))
+        measure_value(Signless(), tf.RaggedTensor.from_row_lengths([1.0, -0.0], [2]))
+    measure_value(Float32(), tf.RaggedTensor.from_row_lengths([1.0, -0.0, np.nan], [3]))
 
 
 def pair_of(size, error):
@@ -349,17 +347,17 @@ def test_gradients_of_zeros_have_no_error(tmp_path):
 def test_a_codec_that_fails_is_named_and_the_others_go_on(file):
     @register_stage
     class Broken(ValueCodec):
-        def encode(self, values, splits, seed, step):
+        def encode(self, values, seed, step):
             raise RuntimeError("out of\norder")
 
     @register_stage
     class Liar(ValueCodec):
-        def encode(self, values, splits, seed, step):
-            code, code_splits, _ = Float32().encode(values, splits, seed, step)
-            return code, code_splits, tf.zeros_like(values)
+        def encode(self, values, seed, step):
+            code, _ = Float32().encode(values, seed, step)
+            return code, tf.zeros_like(values)
 
-        def decode(self, code, code_splits, counts):
-            return Float32().decode(code, code_splits, counts)
+        def decode(self, code, counts):
+            return Float32().decode(code, counts)
 
     @register_stage
     class Unfinished(IndexCodec):

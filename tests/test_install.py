@@ -69,3 +69,8 @@ def test_the_wheel_works_from_a_clean_folder_over_two_ranks(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("installed") == 2
+
+    command = [sys.executable, "-m", "deepreduce_tf", "inspect", "--help"]
+    shown = subprocess.run(command, cwd=elsewhere, env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, timeout=120)
+    assert (shown.returncode, shown.stderr) == (0, ""), shown.stderr
+    assert "GRADIENTS" in shown.stdout

@@ -2,93 +2,68 @@
 
 import json
 import math
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import stages
 import tensorflow as tf
-from stages import EveryNth, HalfPrecision, LowerHalf, WholeIndices, bucket_of, residuals_of
+from stages import EveryNth, HalfPrecision, LowerHalf, WholeIndices, bucket_of, built_in, residuals_of
 
+import deepreduce_tf
 from deepreduce_tf import (
     QSGD,
-    Adaptive,
     BFloat16,
     Bitmap,
     BloomFilter,
     DeepReduce,
     Deflate,
-    DeltaHuffman,
-    DoubleExpFit,
-    EliasFano,
     FixedWidth,
     Float16,
     Float32,
-    Huffman,
+    IndexCodec,
     LogQuantizer,
-    Natural,
     Nonzero,
     PolyFit,
     RandomK,
     Rice,
-    RunLength,
     SketchML,
+    Sparsifier,
     Stage,
-    TernGrad,
     ThreeLC,
     Threshold,
     TopK,
+    ValueCodec,
+    compressor,
     ops,
+    register_stage,
 )
-from deepreduce_tf.compressor import _Plan
-from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.sparsifiers import Sparsifier
-from deepreduce_tf.stage import register_stage, resolve_stage, serialize
-from deepreduce_tf.value_codecs import ValueCodec
+from deepreduce_tf.bucket_layout import layout_of
+from deepreduce_tf.index_codecs import SeededSupport
+from deepreduce_tf.python_decoder import decode_frames
+from deepreduce_tf.stage import resolve_stage, serialize
 
 NORMAL = np.random.default_rng(1).normal(size=(40, 25)).astype("float32")
 
-SPARSIFIERS = [TopK(), TopK(0.03, 7), RandomK(0.2), Threshold(0.5), Nonzero(), EveryNth(4)]
-INDEX_CODECS = [
-    FixedWidth(),
-    Bitmap(),
-    Rice(),
-    EliasFano(),
-    RunLength(),
-    Huffman(),
-    DeltaHuffman(),
-    BloomFilter(),
-    BloomFilter(0.05, "p0"),
-    Adaptive(),
-    WholeIndices(),
-]
-VALUE_CODECS = [
-    Float32(),
-    Float16(),
-    BFloat16(),
-    QSGD(),
+# Every built-in stage with its default arguments, and some with others.
+BUILT_IN_INDEX = built_in(IndexCodec, BloomFilter(0.05, "p0"))
+BUILT_IN_VALUE = built_in(
+    ValueCodec,
     QSGD(4),
     QSGD(7, "l2"),
-    LogQuantizer(),
     LogQuantizer(3),
-    TernGrad(),
-    Natural(),
-    ThreeLC(),
     ThreeLC(1.25),
-    Deflate(),
     Deflate(level=9, shuffle=False),
     Deflate("float16"),
     Deflate(QSGD(4)),
-    SketchML(),
     SketchML(6),
-    PolyFit(),
     PolyFit(3, 2),
-    DoubleExpFit(),
-    HalfPrecision(),
-    Deflate(HalfPrecision(), 1),
-]
+)
+SPARSIFIERS = built_in(Sparsifier, TopK(0.03, 7), RandomK(0.2), Threshold(0.5), EveryNth(4))
+INDEX_CODECS = [*BUILT_IN_INDEX, WholeIndices()]
+VALUE_CODECS = [*BUILT_IN_VALUE, HalfPrecision(), Deflate(HalfPrecision(), 1)]
 STAGES = [*SPARSIFIERS, *INDEX_CODECS, *VALUE_CODECS]
-BUILT_IN_INDEX, BUILT_IN_VALUE = INDEX_CODECS[:-1], VALUE_CODECS[:-2]
 
 
 def kind_of(stage):
@@ -244,7 +219,7 @@ def test_stages_that_lack_a_method_say_which():
 
 def kept_of(sparsifier, gradient=NORMAL, step=0):
     selection = sparsifier.select([tf.constant(gradient)], [], tf.constant(0, tf.int64), tf.constant(step, tf.int64))
-    return selection.indices.numpy()
+    return selection.indices.values.numpy()
 
 
 VARIABLES = [lambda value: tf.Variable(value), lambda value: tf.Variable(value, dtype=tf.float64), lambda value: keras.Variable(value)]
@@ -267,7 +242,7 @@ def test_a_ratio_that_is_a_variable_changes_without_retracing(stage, make):
     assert len(traces) == 1
 
 
-def test_what_a_variable_ratio_holds_is_no_part_of_the_plan_that_ranks_compare():
+def test_what_a_variable_ratio_holds_is_no_part_of_the_configuration_that_ranks_compare():
     ratio = tf.Variable(0.5)
     compression = DeepReduce(TopK(ratio), value="float32")
     payload = compression.encode(bucket_of([NORMAL])).payload
@@ -284,7 +259,7 @@ def test_a_ratio_that_is_a_schedule_changes_without_retracing(stage):
     @tf.function
     def kept(step):
         traces.append(step)
-        return tf.size(sparsifier.select([tf.constant(NORMAL)], [], tf.constant(0, tf.int64), step).indices)
+        return tf.size(sparsifier.select([tf.constant(NORMAL)], [], tf.constant(0, tf.int64), step).indices.values)
 
     counts = [int(kept(tf.constant(step, tf.int64))) for step in (0, 5, 10, 100)]
     assert counts == [500, 300, 100, 100] and len(traces) == 1
@@ -302,7 +277,7 @@ def test_a_ratio_that_leaves_its_range_is_refused_when_it_is_used(make, bad):
 
 
 @pytest.mark.parametrize("ratio", [0.001, 0.01, 0.1, 0.25, 0.6])
-def test_warm_up_falls_from_25_percent_to_the_ratio_in_equal_factors(ratio):
+def test_warm_up_goes_from_25_percent_to_the_ratio_in_equal_factors(ratio):
     sparsifier = TopK(ratio, warmup_steps=4)
     for step in (0, 1, 2, 3, 4, 5, 1000):
         expected = max(ratio, 0.25 * (ratio / 0.25) ** min(step / 4, 1))
@@ -355,7 +330,8 @@ def test_selection_keeps_what_numpy_keeps_and_leaves_the_sum_in_the_residual(spa
     before = [np.round(array, 1) for array in gradients_of(2)]
     residuals = residuals_of(before) if feedback else []
     selection = sparsifier.select([tf.constant(g) for g in gradients], residuals, tf.constant(5, tf.int64), tf.constant(9, tf.int64))
-    indices, values, splits = (part.numpy() for part in selection)
+    np.testing.assert_array_equal(selection.indices.row_splits, selection.values.row_splits)
+    indices, values, splits = selection.indices.values.numpy(), selection.values.values.numpy(), selection.indices.row_splits.numpy()
     assert (indices.dtype, values.dtype, splits.dtype) == (np.int32, np.float32, np.int64)
     assert len(splits) == 5 and splits[0] == 0 and splits[-1] == len(indices) == len(values)
     for i, gradient in enumerate(gradients):
@@ -367,23 +343,22 @@ def test_selection_keeps_what_numpy_keeps_and_leaves_the_sum_in_the_residual(spa
             np.testing.assert_array_equal(residuals[i].numpy().ravel(), acc)
 
 
-BAD_PLACES = {"first": 0, "middle": 500, "last": 999}
+BAD_INDICES = {"first": 0, "middle": 500, "last": 999}
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
-@pytest.mark.parametrize("place", BAD_PLACES)
+@pytest.mark.parametrize("where", BAD_INDICES)
 @pytest.mark.parametrize("sparsifier", [*SELECTING, TopK(1e-6), RandomK(1e-6), RandomK(1.0)], ids=repr)
-def test_a_gradient_that_is_not_finite_leaves_its_residual_and_shows_among_the_kept(sparsifier, place, bad):
+def test_a_gradient_that_is_not_finite_leaves_its_residual_and_shows_among_the_kept(sparsifier, where, bad):
     sick, well = NORMAL.copy(), NORMAL + 1
-    sick.flat[BAD_PLACES[place]] = bad
+    sick.flat[BAD_INDICES[where]] = bad
     residuals = residuals_of([NORMAL, NORMAL])
     scalars = tf.constant(5, tf.int64), tf.constant(9, tf.int64)
-    selection = sparsifier.select([tf.constant(sick), tf.constant(well)], residuals, *scalars)
-    end = selection.splits.numpy()[1]
-    assert not np.isfinite(selection.values[:end]).all() and np.isfinite(selection.values[end:]).all()
+    indices, values = sparsifier.select([tf.constant(sick), tf.constant(well)], residuals, *scalars)
+    assert not np.isfinite(values[0]).all() and np.isfinite(values[1]).all()
     np.testing.assert_array_equal(residuals[0].numpy(), NORMAL)
     np.testing.assert_array_equal(residuals[1].numpy(), NORMAL + well)
-    ops.residual_commit([r.handle for r in residuals], selection.indices, selection.values, selection.splits, [1000, 1000])
+    ops.residual_commit([r.handle for r in residuals], indices.values, values.values, indices.row_splits, [1000, 1000])
     np.testing.assert_array_equal(residuals[0].numpy(), NORMAL)
     assert np.isfinite(residuals[1]).all()
 
@@ -404,10 +379,10 @@ def test_residuals_saturate_at_the_largest_float(sparsifier):
     np.testing.assert_array_equal(residual.numpy(), np.float32([3.4028235e38, -3.4028235e38, 2, 0]))
 
 
-def test_random_places_change_with_seed_step_and_segment_and_nothing_else():
+def test_random_indices_change_with_seed_step_and_segment_and_nothing_else():
     def kept(gradient, seed, step):
         scalars = tf.constant(seed, tf.int64), tf.constant(step, tf.int64)
-        return RandomK(0.1).select([tf.constant(gradient)] * 2, [], *scalars).indices.numpy().reshape(2, -1)
+        return RandomK(0.1).select([tf.constant(gradient)] * 2, [], *scalars).indices.values.numpy().reshape(2, -1)
 
     first = kept(NORMAL, 1, 1)
     np.testing.assert_array_equal(first, kept(NORMAL * 3, 1, 1))
@@ -421,7 +396,8 @@ def test_selection_in_a_function_is_selection_in_eager_mode(sparsifier):
         return sparsifier.select([gradient], [], tf.constant(5, tf.int64), tf.constant(9, tf.int64))
 
     for a, b in zip(select(tf.constant(NORMAL)), tf.function(select)(tf.constant(NORMAL)), strict=True):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a.row_splits, b.row_splits)
+        np.testing.assert_array_equal(a.values, b.values)
 
 
 # Calling a stage
@@ -493,10 +469,9 @@ def test_the_fused_decoder_and_the_methods_of_the_stages_agree_to_the_bit(index,
     gradients = [gradients_of(1), gradients_of(2)]
     payload = payload_of_two_ranks(compression, gradients, step=6)
     bucket = bucket_of(gradients[0], step=6, ranks=2)
-    plan, scale = _Plan(compression, bucket), tf.constant(0.5)
-    codecs = {"index_codec": plan.index.codec_id, "value_codec": value.codec_id}
-    indices, values, splits = plan.decode_in_python(payload, bucket.ranks, codecs)
-    generic = ops.scatter_sum(indices, values, splits, plan.sizes, scale, N=len(bucket.gradients))
+    layout, scale = layout_of(bucket.gradients), tf.constant(0.5)
+    indices, values, splits = decode_frames(payload, 2, layout, payload[3], index or SeededSupport(), value)
+    generic = ops.scatter_sum(indices, values, splits, layout.sizes, scale, N=len(bucket.gradients))
     for fused, each in zip(compression.decode(payload, bucket, scale), generic, strict=True):
         np.testing.assert_array_equal(tf.reshape(fused, [-1]), each)
 
@@ -524,6 +499,22 @@ def test_stages_written_with_tensorflow_ops_travel_in_frames(run, sparsifier, in
         np.testing.assert_allclose(total.numpy().ravel(), expected, atol=tolerance)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_what_is_known_of_a_bucket_is_built_once_for_encode_and_decode(run, monkeypatch):
+    built = []
+    monkeypatch.setattr(compressor, "layout_of", lambda gradients: built.append(gradients) or layout_of(gradients))
+    compression, buckets = DeepReduce(value="float32"), [bucket_of([NORMAL]), bucket_of([NORMAL])]
+
+    def exchange():
+        return [compression.decode(compression.encode(bucket).payload, bucket, tf.constant(1.0))[0] for bucket in buckets]
+
+    first, second = run(exchange)()
+    np.testing.assert_array_equal(first, second)
+    assert len(built) == 2
+    np.testing.assert_array_equal(compression.decode(compression.encode(buckets[0]).payload, buckets[0], tf.constant(1.0))[0], first)
+    assert len(built) == (2 if run is not tf.function else 3)  # tensors of a function are of no use outside
+
+
 def test_a_support_that_a_codec_changes_gets_the_values_of_that_support_and_the_residual_what_is_left():
     gradients, (residual,) = [np.float32([1, 5, 2, 0.5, 4])], residuals_of([np.float32([0, 0, 10, 0, 0])])
     compression = DeepReduce(TopK(0.4), LowerHalf(), "float32")
@@ -536,12 +527,12 @@ def test_a_support_that_a_codec_changes_gets_the_values_of_that_support_and_the_
 
 
 def test_a_stage_of_the_application_that_breaks_its_contract_is_told_so():
-    class Falling(stages.EveryNth):
+    class Descending(stages.EveryNth):
         def keep(self, acc, step):
             return tf.constant([3, 1])
 
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"must ascend strictly in \[0, 1000\)\. Received: 1 after 3 in segment 0"):
-        DeepReduce(Falling())(NORMAL)
+        DeepReduce(Descending())(NORMAL)
 
 
 def test_rows_that_must_all_arrive_are_coded_by_rice_with_a_warning():
@@ -599,20 +590,28 @@ def exchanged(feedback, variables):
 
 
 def test_a_checkpoint_is_refused_by_a_job_that_exchanges_in_another_order(tmp_path):
-    head, base = (tf.Variable(tf.zeros([2000])) for _ in range(2))
+    top, base = (tf.Variable(tf.zeros([2000])) for _ in range(2))
     first = DeepReduce()
-    exchanged(first.error_feedback, [head])[0].residual.assign(tf.ones([2000]))
-    exchanged(first.error_feedback, [base, head])
+    exchanged(first.error_feedback, [top])[0].residual.assign(tf.ones([2000]))
+    exchanged(first.error_feedback, [base, top])
     path = tf.train.Checkpoint(compression=first).write(str(tmp_path / "rank0"))
 
     same = DeepReduce()
     tf.train.Checkpoint(compression=same).read(path)
-    np.testing.assert_array_equal(exchanged(same.error_feedback, [head])[0].residual, np.ones(2000))
-    slots = exchanged(same.error_feedback, [base, head])
+    np.testing.assert_array_equal(exchanged(same.error_feedback, [top])[0].residual, np.ones(2000))
+    slots = exchanged(same.error_feedback, [base, top])
     assert np.count_nonzero(slots[0].residual) == 0
-    assert same.error_feedback.step(slots).numpy() == first.error_feedback.step(exchanged(first.error_feedback, [base, head])).numpy()
+    assert same.error_feedback.step(slots).numpy() == first.error_feedback.step(exchanged(first.error_feedback, [base, top])).numpy()
 
     other = DeepReduce()
     tf.train.Checkpoint(compression=other).read(path)
     with pytest.raises(ValueError, match=r"exchange 0 had 1 gradients of other shapes\. Received: 2 gradients"):
-        exchanged(other.error_feedback, [base, head])
+        exchanged(other.error_feedback, [base, top])
+
+
+# The package
+
+
+def test_the_version_is_that_of_the_project():
+    project = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    assert f'version = "{deepreduce_tf.__version__}"' in project.splitlines()

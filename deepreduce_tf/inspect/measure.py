@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from deepreduce_tf.index_codecs import IndexCodec
 from deepreduce_tf.inspect.settings import CodecError, label
+from deepreduce_tf.segments import Segments
 from deepreduce_tf.sparsifiers import Sparsifier
 from deepreduce_tf.value_codecs import ValueCodec
 
@@ -29,7 +30,7 @@ class Sample:
     Attributes:
         names, shapes, sizes: of the gradients.
         flat: float32[elements], all gradients one after the other.
-        indices, splits, values: what the sparsifier keeps, as stages take it.
+        indices, values: what the sparsifier keeps, a row for each gradient.
         positions: int64[kept], `indices` as positions in `flat`.
         kept: how many elements that are.
         bound_bits: log2 C(size, count), added over the gradients: the fewest bits that tell all supports of `count` elements apart.
@@ -45,14 +46,14 @@ class Sample:
         self.zero = tf.zeros([], tf.int64)  # seed and step
         self.starts = np.cumsum(self.sizes) - self.sizes
         selection, self.select_seconds = timed(lambda: sparsifier.select(tensors, [], self.zero, self.zero))
-        self.indices, self.values, self.splits = selection
-        self.positions = self.positions_of(self.indices, self.splits)
+        self.indices, self.values = selection
+        self.positions = self.positions_of(self.indices)
         self.kept = len(self.positions)
-        self.bound_bits = sum(map(_log2_binomial, self.sizes.numpy().tolist(), np.diff(self.splits).tolist()))
+        self.bound_bits = sum(map(_log2_binomial, self.sizes.numpy().tolist(), np.diff(self.indices.row_splits).tolist()))
 
-    def positions_of(self, indices: tf.Tensor, splits: tf.Tensor) -> np.ndarray:
+    def positions_of(self, indices: tf.RaggedTensor) -> np.ndarray:
         """Indices into each gradient as positions in `flat`."""
-        return np.repeat(self.starts, np.diff(splits)) + indices.numpy()
+        return np.repeat(self.starts, np.diff(indices.row_splits)) + indices.values.numpy()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,15 +63,14 @@ class IndexMetrics:
     Attributes:
         lengths: int64[gradients], bytes of each code.
         positions: int64[sent], the support that receivers decode, as positions in the sample's `flat`.
-        values, splits: what a value codec gets for that support.
+        values: what a value codec gets for that support, float32, a row for each gradient.
         missed: sum of the squares of what the sparsifier keeps and that support lacks.
     """
 
     codec: IndexCodec
     lengths: np.ndarray
     positions: np.ndarray
-    values: tf.Tensor
-    splits: tf.Tensor
+    values: tf.RaggedTensor
     missed: float
     encode_seconds: float
     decode_seconds: float
@@ -128,45 +128,46 @@ def measure_index(codec: IndexCodec, sample: Sample) -> IndexMetrics:
     Raises:
         CodecError: for a codec whose decoded support is not the one it promised.
     """
-    scalars = (sample.zero, sample.zero)
-    (code, code_splits, indices, splits), encode_seconds = timed(
-        lambda: codec.encode(sample.indices, sample.splits, sample.sizes, sample.shapes, *scalars)
-    )
-    counts = splits[1:] - splits[:-1]
-    (decoded, decoded_splits), decode_seconds = timed(
-        lambda: codec.decode(code, code_splits, counts, sample.sizes, sample.shapes, *scalars)
-    )
-    promises = [(indices, splits), (sample.indices, sample.splits)] if codec.lossless else [(indices, splits)]
-    if not all(np.array_equal(decoded, i) and np.array_equal(decoded_splits, s) for i, s in promises):
+    segments = Segments(sample.sizes, sample.shapes, sample.zero, sample.zero)
+    (code, support), encode_seconds = timed(lambda: codec.encode(sample.indices, segments))
+    counts = support.row_lengths()
+    decoded, decode_seconds = timed(lambda: codec.decode(code, counts, segments))
+    promises = [support, sample.indices] if codec.lossless else [support]
+    if not all(_same_rows(decoded, promise) for promise in promises):
         raise CodecError(f"{label(codec)} decodes to another support than its `encode` returned or, if lossless, was given")
-    positions = sample.positions_of(indices, splits)
+    positions = sample.positions_of(support)
     # The naive policy of BloomFilter sends the values that were kept, for other elements.
-    values = tf.constant(sample.flat[positions]) if codec.regathers else sample.values
+    values = tf.constant(sample.flat[positions]) if codec.regathers else sample.values.values
     missed = np.setdiff1d(sample.positions, positions, assume_unique=True)
     return IndexMetrics(
-        codec, np.diff(code_splits), positions, values, splits, _energy(sample.flat[missed]), encode_seconds, decode_seconds
+        codec=codec,
+        lengths=np.diff(code.row_splits),
+        positions=positions,
+        values=support.with_values(values),
+        missed=_energy(sample.flat[missed]),
+        encode_seconds=encode_seconds,
+        decode_seconds=decode_seconds,
     )
 
 
-def measure_value(codec: ValueCodec, values: tf.Tensor, splits: tf.Tensor, error_feedback: bool = True) -> ValueMetrics:
-    """Encodes and decodes values, float32[total] with the gradients' `splits`.
+def measure_value(codec: ValueCodec, values: tf.RaggedTensor, error_feedback: bool = True) -> ValueMetrics:
+    """Encodes and decodes values.
 
     Args:
         codec: the codec.
-        values: float32[total].
-        splits: int64[gradients + 1].
+        values: float32, a row for each gradient.
         error_feedback: whether to encode as with error feedback, DeepReduce's default, if the codec can.
 
     Raises:
         CodecError: for a codec that decodes to other values than it promised.
     """
-    zero, counts = tf.zeros([], tf.int64), splits[1:] - splits[:-1]
+    zero, counts = tf.zeros([], tf.int64), values.row_lengths()
     encoder = _contraction(codec) if error_feedback else codec
-    (code, code_splits, promised), encode_seconds = timed(lambda: encoder.encode(values, splits, zero, zero))
-    decoded, decode_seconds = timed(lambda: codec.decode(code, code_splits, counts))
-    if np.asarray(decoded).tobytes() != np.asarray(promised).tobytes():  # to the bit, also of zeros' signs and of NaN
+    (code, promised), encode_seconds = timed(lambda: encoder.encode(values, zero, zero))
+    decoded, decode_seconds = timed(lambda: codec.decode(code, counts))
+    if decoded.values.numpy().tobytes() != promised.values.numpy().tobytes():  # to the bit, also of zeros' signs and of NaN
         raise CodecError(f"{label(codec)} decodes to other values than its `encode` returned")
-    return ValueMetrics(codec, np.diff(code_splits), decoded.numpy(), encode_seconds, decode_seconds)
+    return ValueMetrics(codec, np.diff(code.row_splits), decoded.values.numpy(), encode_seconds, decode_seconds)
 
 
 def join(index: IndexMetrics, value: ValueMetrics, sample: Sample) -> PairMetrics:
@@ -183,7 +184,7 @@ def join(index: IndexMetrics, value: ValueMetrics, sample: Sample) -> PairMetric
         bits_per_index=8 * index_bytes / kept,
         bits_per_value=8 * value_bytes / kept,
         sent=len(wanted),
-        relative_error=math.sqrt(_share(error + index.missed, _energy(sample.values.numpy()))),
+        relative_error=math.sqrt(_share(error + index.missed, _energy(sample.values.values.numpy()))),
         energy_kept=1 - _share(_energy(sample.flat) - _energy(wanted) + error, _energy(sample.flat)),
         encode_seconds=index.encode_seconds + value.encode_seconds,
         decode_seconds=index.decode_seconds + value.decode_seconds,
@@ -233,7 +234,7 @@ def measure_pairs(
                 continue
             what = label(value) if codec.lossless else f"{label(codec)}, {label(value)}"
             if i not in measured:
-                measured[i] = attempt(what, functools.partial(measure_value, value, index.values, index.splits))
+                measured[i] = attempt(what, functools.partial(measure_value, value, index.values))
             metrics = measured[i]
             if metrics is not None:
                 pairs.append(join(index, metrics, sample))
@@ -261,6 +262,10 @@ def _contraction(codec: ValueCodec) -> ValueCodec:
     if type(contraction) is not type(codec):
         raise CodecError(f"{label(codec)} has a contraction of another class: {label(contraction)}")
     return contraction
+
+
+def _same_rows(some: tf.RaggedTensor, others: tf.RaggedTensor) -> bool:
+    return np.array_equal(some.values, others.values) and np.array_equal(some.row_splits, others.row_splits)
 
 
 def _energy(values: np.ndarray) -> float:

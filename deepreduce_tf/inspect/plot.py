@@ -68,12 +68,13 @@ def _plot_pairs(axes: Axes, sample: Sample, pairs: Sequence[PairMetrics]) -> Non
 
 def _plot_values(axes: Axes, sample: Sample) -> None:
     largest = int(np.argmax(sample.sizes))
-    values = sample.values[sample.splits[largest] : sample.splits[largest + 1]]
-    order = np.argsort(-values.numpy(), kind="stable")
-    axes.plot(values.numpy()[order], color="black", linewidth=2, label=f"{len(order):,} kept values")
+    values = sample.values[largest : largest + 1]
+    kept = values.values.numpy()
+    order = np.argsort(-kept, kind="stable")
+    axes.plot(kept[order], color="black", linewidth=2, label=f"{len(order):,} kept values")
     for stage in _fits():
         try:
-            decoded = measure_value(stage, values, np.array([0, len(order)], np.int64)).decoded
+            decoded = measure_value(stage, values).decoded
         except Exception as error:  # as in the table, one codec's failure is not the others'
             axes.plot([], [], label=f"{label(stage)}: {str(error)[:60]}")
             continue

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from deepreduce_tf import IndexCodec, ValueCodec
-from deepreduce_tf.index_codecs import APPLICATION_CODEC, SeededSupport
+from deepreduce_tf.codec import APPLICATION_CODEC
+from deepreduce_tf.index_codecs import SeededSupport
 from deepreduce_tf.stage import registered_stages
 from format import reference
 from format.reference.frame import APPLICATION

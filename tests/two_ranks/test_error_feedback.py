@@ -10,34 +10,24 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from noise import SHAPES, assert_nothing_is_lost, noise, residuals, run_noise
+from stages import built_in
 
 from deepreduce_tf import (
     QSGD,
-    Adaptive,
-    BFloat16,
-    Bitmap,
     BloomFilter,
     DeepReduce,
     Deflate,
-    DeltaHuffman,
-    DoubleExpFit,
-    EliasFano,
-    FixedWidth,
-    Float16,
     Float32,
-    Huffman,
+    IndexCodec,
     LogQuantizer,
-    Natural,
     Nonzero,
-    PolyFit,
     RandomK,
     Rice,
-    RunLength,
     SketchML,
-    TernGrad,
     ThreeLC,
     Threshold,
     TopK,
+    ValueCodec,
 )
 from horovod_ext.exchange import exchange
 
@@ -235,23 +225,15 @@ def test_reset_forgets_what_was_not_sent():
 
 # Many steps of noise. Compressors with one graph between them share Horovod's cycles, and the tracing of the noise.
 
-VALUES = [
-    Float32(),
-    Float16(),
-    BFloat16(),
-    LogQuantizer(bits=8),
+VALUES = built_in(
+    ValueCodec,
     LogQuantizer(bits=2),
     *(QSGD(bits=bits, norm=norm) for norm, bits in itertools.product(("max", "l2"), (8, 4, 2))),
-    PolyFit(),
-    DoubleExpFit(),
     SketchML(bits=2),
-    TernGrad(),
-    Natural(),
-    ThreeLC(),
     ThreeLC(multiplier=1.75),
     *(Deflate(value, level=1) for value in (Float32(), QSGD(bits=4), ThreeLC())),
-]
-INDICES = [FixedWidth(), Bitmap(), EliasFano(), RunLength(), Huffman(), DeltaHuffman(), Adaptive()]
+)
+LOSSLESS = [codec for codec in built_in(IndexCodec) if codec.lossless]
 # A value codec does not see which sparsifier or lossless index codec stands beside it, so few of them stand for all.
 FEW_VALUES = [Float32(), LogQuantizer(bits=2), QSGD(bits=2, norm="l2")]
 GROUPS = {
@@ -260,7 +242,7 @@ GROUPS = {
         for sparsifier in (TopK(1.0), TopK(0.1), TopK(0.01), RandomK(0.1))
     },
     **{
-        f"every lossless index codec on {sparsifier}": list(itertools.product([sparsifier], INDICES, FEW_VALUES))
+        f"every lossless index codec on {sparsifier}": list(itertools.product([sparsifier], LOSSLESS, FEW_VALUES))
         for sparsifier in (TopK(0.1), TopK(0.01))
     },
     "every policy of BloomFilter": [

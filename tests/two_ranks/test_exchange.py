@@ -7,27 +7,21 @@ import horovod.tensorflow as hvd
 import numpy as np
 import pytest
 import tensorflow as tf
+from stages import built_in
 
 from deepreduce_tf import (
     QSGD,
-    Adaptive,
     Bitmap,
-    BloomFilter,
     DeepReduce,
     Deflate,
-    DeltaHuffman,
     DoubleExpFit,
-    EliasFano,
-    FixedWidth,
     Float32,
-    Huffman,
     IndexCodec,
     LogQuantizer,
     Nonzero,
     PolyFit,
     RandomK,
     Rice,
-    RunLength,
     SketchML,
     Sparsifier,
     ThreeLC,
@@ -278,12 +272,11 @@ def test_what_is_not_finite_in_a_small_gradient_reaches_both_ranks(call):
     assert np.isnan(result).tolist() == [False, False, True, False, False]
 
 
-INDICES = [FixedWidth(), Bitmap(), Rice(), EliasFano(), RunLength(), Adaptive(), BloomFilter(), Huffman(), DeltaHuffman()]
 VALUES = [Float32(), QSGD(), LogQuantizer(), ThreeLC(), Deflate(QSGD()), PolyFit(), DoubleExpFit(), SketchML()]
 # RandomK sends no index code, and Nonzero keeps what Threshold does of these gradients: one index codec stands for all beside them.
 STAGES = [
-    *itertools.product([TopK(0.1), Threshold(1.0)], INDICES, VALUES),
-    *itertools.product([RandomK(0.1), Nonzero()], [Rice()], VALUES),
+    *itertools.product([TopK(0.1), Threshold(1.0)], built_in(IndexCodec), VALUES),
+    *itertools.product([RandomK(0.1), Nonzero()], [Rice()], built_in(ValueCodec, *VALUES)),
 ]
 
 
@@ -449,11 +442,12 @@ def test_ranks_with_variables_of_one_shape_in_another_order_are_told_so_at_once(
 class Bytes(IndexCodec):
     """Writes each index as int32."""
 
-    def encode(self, indices, splits, sizes, shapes, seed, step):
-        return tf.reshape(tf.bitcast(indices, tf.uint8), [-1]), 4 * splits, indices, splits
+    def encode(self, indices, segments):
+        code = tf.reshape(tf.bitcast(indices.values, tf.uint8), [-1])
+        return tf.RaggedTensor.from_row_splits(code, 4 * indices.row_splits), indices
 
-    def decode(self, code, code_splits, counts, sizes, shapes, seed, step):
-        return tf.bitcast(tf.reshape(code, [-1, 4]), tf.int32), code_splits // 4
+    def decode(self, code, counts, segments):
+        return tf.RaggedTensor.from_row_lengths(tf.bitcast(tf.reshape(code.values, [-1, 4]), tf.int32), counts)
 
 
 class First(IndexCodec):
@@ -461,24 +455,21 @@ class First(IndexCodec):
 
     lossless = False
 
-    def encode(self, indices, splits, sizes, shapes, seed, step):
-        counts = tf.minimum(splits[1:] - splits[:-1], 5)
-        indices = tf.concat([tf.range(count) for count in tf.unstack(tf.cast(counts, tf.int32), num=2)], 0)
-        splits = tf.concat([[0], tf.cumsum(counts)], 0)
-        return tf.zeros([0], tf.uint8), tf.zeros_like(splits), indices, splits
+    def encode(self, indices, segments):
+        return tf.cast(indices[:, :0], tf.uint8), self.decode(None, tf.minimum(indices.row_lengths(), 5), segments)
 
-    def decode(self, code, code_splits, counts, sizes, shapes, seed, step):
-        indices = tf.concat([tf.range(count) for count in tf.unstack(tf.cast(counts, tf.int32), num=2)], 0)
-        return indices, tf.concat([[0], tf.cumsum(counts)], 0)
+    def decode(self, code, counts, segments):
+        return tf.cast(tf.ragged.range(counts), tf.int32)
 
 
 class Signs(ValueCodec):
     """Writes the signs, one byte each, and decodes to plus and minus one."""
 
-    def encode(self, values, splits, seed, step):
-        return tf.cast(values > 0, tf.uint8), splits, tf.where(values > 0, 1.0, -1.0)
+    def encode(self, values, seed, step):
+        code = tf.cast(values > 0, tf.uint8)
+        return code, self.decode(code, values.row_lengths())
 
-    def decode(self, code, code_splits, counts):
+    def decode(self, code, counts):
         return tf.where(code > 0, 1.0, -1.0)
 
 
