@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from deepreduce_tf.index_codecs import IndexCodec
 from deepreduce_tf.stage import Kind, Stage, registered_stages, resolve_class
-from deepreduce_tf.value_codecs import ValueCodec
 
 # The settings that are tried of a stage. One that is not named here, an application's too, is tried as it is by default.
 SETTINGS: dict[str, list[dict[str, object]]] = {
@@ -33,7 +32,7 @@ def stages_to_try(kind: type[Kind], names: Iterable[str] = ()) -> tuple[list[Kin
     Raises:
         ValueError: for a name that is not one of a stage of this kind.
     """
-    argument = {IndexCodec: "index", ValueCodec: "value"}[kind]
+    argument = "index" if issubclass(kind, IndexCodec) else "value"
     named = [resolve_class(argument, name, kind) for name in names]
     stages: list[Kind] = []
     failures: list[str] = []
