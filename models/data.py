@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    import tensorflow as tf
+    import tensorflow as tf  # not at the top: fetching data must not wait seconds for it
 
 DEBIAN_PACKAGE = "dataset-fashion-mnist"
 DEBIAN_FOLDER = "usr/share/datasets/fashion-mnist"
@@ -95,7 +95,7 @@ def train_batches(data: ImageData, rank: int, ranks: int, batch_size: int, seed:
     Returns:
         Dataset of float32[batch_size, 32, 32, 3] images (see `prepare`) and int64[batch_size] labels.
     """
-    import tensorflow as tf
+    import tensorflow as tf  # not at the top: fetching data must not wait seconds for it
 
     share = slice(rank, len(data.train_images) // ranks * ranks, ranks)
     images, labels = data.train_images[share], data.train_labels[share].astype(np.int64)
@@ -105,7 +105,7 @@ def train_batches(data: ImageData, rank: int, ranks: int, batch_size: int, seed:
 
 def test_batches(data: ImageData, rank: int, ranks: int, batch_size: int = 250) -> tuple[tf.data.Dataset, np.ndarray]:
     """Batches of this rank's share of the test images, and the labels of the whole share. The shares together are the test set."""
-    import tensorflow as tf
+    import tensorflow as tf  # not at the top: fetching data must not wait seconds for it
 
     share = slice(rank, None, ranks)
     labels = data.test_labels[share].astype(np.int64)
@@ -114,7 +114,7 @@ def test_batches(data: ImageData, rank: int, ranks: int, batch_size: int = 250) 
 
 def prepare(images: tf.Tensor, mean: float, deviation: float) -> tf.Tensor:
     """uint8[batch, 28, 28] grey images as float32[batch, 32, 32, 3]: a black frame of 2 pixels, standardised, three equal channels."""
-    import tensorflow as tf
+    import tensorflow as tf  # not at the top: fetching data must not wait seconds for it
 
     images = tf.pad(images, ((0, 0), (2, 2), (2, 2)))
     images = (tf.cast(images, tf.float32) / 255.0 - mean) / deviation
@@ -163,7 +163,7 @@ def _from_debian_package() -> dict[str, np.ndarray]:
 
 
 def _from_keras() -> dict[str, np.ndarray]:
-    import keras
+    import keras  # not at the top: fetching from a package needs none of it
 
     with _socket_timeout(30):
         (train_images, train_labels), (test_images, test_labels) = keras.datasets.fashion_mnist.load_data()

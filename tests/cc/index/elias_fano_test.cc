@@ -6,7 +6,7 @@
 namespace deepreduce::testing {
 namespace {
 
-TEST("EliasFano takes at most 2 + log2(size / count) bits per place") {
+TEST("EliasFano takes at most 2 + log2(size / count) bits per index") {
   for (double density = 0.0001; density < 1; density *= 1.17) {
     Segment segment;
     segment.size = 1000000;
