@@ -91,9 +91,10 @@ figure8: ready $(FASHION_MNIST)  ## the paper's Figure 8 on real gradients: a ta
 	@$(QUIET) python benchmarks/figure8.py $(ARGS)
 
 .PHONY: lint
-lint: .venv/.tools  ## ruff and clang-format
+lint: .venv/.tools  ## ruff, mypy and clang-format
 	ruff check .
 	ruff format --check .
+	mypy
 	clang-format --dry-run --Werror $$(git ls-files '*.cc' '*.h')
 
 .PHONY: format

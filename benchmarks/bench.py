@@ -38,7 +38,7 @@ ONE_LAYER = (3, 3, 64, 64)
 
 def seconds(functions, repeats):
     """The median time of each function; they take turns, so that a noisy moment affects all of them."""
-    times = {name: [] for name in functions}
+    times: dict[str, list[float]] = {name: [] for name in functions}
     for function in functions.values():
         function()
     for _ in range(repeats):

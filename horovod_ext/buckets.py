@@ -31,7 +31,9 @@ def divide(
     Returns:
         Positions of the gradients that are averaged densely, and positions of the gradients of each bucket.
     """
-    small, buckets, space, kind = [], [], 0, None
+    small: list[int] = []
+    buckets: list[list[int]] = []
+    space, kind = 0, None
     for i in reversed(range(len(gradients))):
         elements = shapes[i].num_elements() if shapes[i].is_fully_defined() else None
         if isinstance(gradients[i], tf.IndexedSlices):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-Gradient = tf.Tensor | tf.IndexedSlices
+Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Bucket:
     """
 
     gradients: Sequence[Gradient]
-    slots: Sequence[object]
+    slots: Sequence[Any]
     labels: Sequence[str]
     step: tf.Tensor
     rank: tf.Tensor
@@ -47,7 +48,7 @@ class Encoded:
 
     payload: tf.Tensor
     commit: Callable[[], Sequence[tf.Operation]]
-    stats: object = None
+    stats: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +82,7 @@ class BucketCodec(abc.ABC):
     bucket_bytes: int
 
     @abc.abstractmethod
-    def slots(self, variables: Sequence[object], shapes: Sequence[tf.TensorShape]) -> Sequence[object]:
+    def slots(self, variables: Sequence[object], shapes: Sequence[tf.TensorShape]) -> Sequence[Any]:
         """The codec's state for each variable, created on first use. Called while a step is being traced.
 
         Args:
@@ -90,11 +91,11 @@ class BucketCodec(abc.ABC):
         """
 
     @abc.abstractmethod
-    def step(self, slots: Sequence[object]) -> tf.Tensor:
+    def step(self, slots: Sequence[Any]) -> tf.Tensor:
         """How often exactly these slots were exchanged before: scalar int64."""
 
     @abc.abstractmethod
-    def advance(self, slots: Sequence[object]) -> tf.Operation:
+    def advance(self, slots: Sequence[Any]) -> tf.Operation:
         """Counts an exchange of these slots."""
 
     @abc.abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
@@ -223,7 +224,7 @@ class _Exchange:
         return tf.cast(tf.ensure_shape(output, gradient.shape), gradient.dtype)
 
     def _metrics(self, gradients: Sequence[Gradient], clocks: Sequence[tuple[tf.Tensor, ...]]) -> ExchangeMetrics:
-        def bytes_of(positions):
+        def bytes_of(positions: Sequence[int]) -> tf.Tensor:
             sizes = [
                 tf.reduce_prod(tf.cast(gradients[i].dense_shape, tf.float64))
                 if isinstance(gradients[i], tf.IndexedSlices)
@@ -232,7 +233,7 @@ class _Exchange:
             ]
             return 4.0 * tf.add_n(sizes) if sizes else tf.zeros([], tf.float64)
 
-        def seconds(begin, end):
+        def seconds(begin: int, end: int) -> tf.Tensor:
             return tf.add_n([times[end] - times[begin] for times in clocks]) if clocks else tf.zeros([], tf.float64)
 
         return ExchangeMetrics(bytes_of(self.small), bytes_of(range(len(gradients))), seconds(0, 1), seconds(1, 2), seconds(2, 3))
@@ -250,7 +251,7 @@ def _clock(after: Sequence[Gradient]) -> tf.Tensor:
         return tf.timestamp()
 
 
-def _trace(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: object) -> list[Gradient]:
+def _trace(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: Any) -> list[Gradient]:
     return _Exchange(compression, gradients, variables, *options)(gradients)
 
 
@@ -259,7 +260,7 @@ def _trace(compression: BucketCodec, gradients: Sequence[Gradient], variables: S
 _FUNCTIONS = "_exchange_functions"
 
 
-def _run_eagerly(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: object) -> list[Gradient]:
+def _run_eagerly(compression: BucketCodec, gradients: Sequence[Gradient], variables: Sequence[object], *options: Any) -> list[Gradient]:
     """Runs an exchange as a traced function, so that eager loops trace once per list of variables and kinds of gradients, not per step."""
     owners = [variable for variable in variables if isinstance(variable, tf.Variable)]
     identities = tuple(id(variable) if isinstance(variable, tf.Variable) else variable for variable in variables)

@@ -41,7 +41,7 @@ class GatherCompressor(BucketCodec, Compressor):
         (mean,) = exchange(self, [tensor], [None], op=hvd.Average)
         return messages.unfoldable(tf.ones([], tf.float64 if tensor.dtype == tf.float64 else tf.float32)), mean
 
-    def decompress(self, tensor: tf.Tensor, ctx: object) -> tf.Tensor:
+    def decompress(self, tensor: tf.Tensor, ctx: tf.Tensor | None) -> tf.Tensor:
         """The mean over all ranks, times what Horovod made of the 1.0.
 
         Args:

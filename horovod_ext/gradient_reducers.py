@@ -51,7 +51,7 @@ class GatheringReducer:
     gradient_predivide_factor: float
     process_set: hvd.ProcessSet
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_op(self.op)
 
     def __call__(self, grads: Sequence[Gradient | None], vars: Sequence[Any] | None = None, use_generic_names: bool = False) -> list:

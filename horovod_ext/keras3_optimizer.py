@@ -127,6 +127,7 @@ def distribute(
     if isinstance(optimizer, _Distributed):
         raise ValueError("hvd.DistributedOptimizer expects an optimizer that is not distributed yet. Received one that is. Wrap it once.")
     name = name or f"Distributed{type(optimizer).__name__}"
+    reducer: Callable[[list, list], list]
     if gathers(compression):
         reducer = GatheringReducer(name, compression, sparse_as_dense, op, gradient_predivide_factor, process_set)
     else:
@@ -138,7 +139,8 @@ def distribute(
     if not isinstance(optimizer._learning_rate, keras.Variable):
         # A schedule or callable is handed over as it is: one of an unregistered class could not be made again from a configuration.
         config["learning_rate"] = optimizer._learning_rate
-    distributed = _distributed_class(type(optimizer)).from_config(config)
+    base: Any = type(optimizer)
+    distributed = _distributed_class(base).from_config(config)
     distributed._horovod = _Reduction(
         name=name,
         reduce=reducer,
@@ -154,7 +156,7 @@ def distribute(
 
 
 @functools.cache
-def _distributed_class(base: type) -> type:
+def _distributed_class(base: Any) -> Any:
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise ValueError(

@@ -84,7 +84,7 @@ def fetch() -> Path:
             arrays = _from_any_source()
             _check(arrays)
             unfinished = file.with_name("unfinished-" + file.name)
-            np.savez(unfinished, **arrays)
+            np.savez(unfinished, allow_pickle=False, **arrays)
             unfinished.rename(file)
     return file
 

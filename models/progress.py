@@ -35,7 +35,7 @@ class Progress(keras.callbacks.Callback):
         if is_terminal():
             self.bar = tqdm.tqdm(total=self.steps, ncols=100, bar_format=BAR, file=sys.stderr)
 
-    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: dict) -> None:
         step, now = batch + 1, time.monotonic()
         self._sums.append((step, now, logs["loss"] * step, logs["accuracy"] * step))
         if self.bar is not None:

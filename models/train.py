@@ -166,10 +166,10 @@ def main() -> None:
     if differing:
         sys.exit(f"train.py: {len(differing)} of {len(model.weights)} weights differ between the ranks, the first is {differing[0]}")
     accuracy = evaluate(model, data)
-    if arguments.compression in DENSE:
-        metrics = report.dense_metrics(accuracy, model, DENSE[arguments.compression][1])
-    else:
+    if isinstance(compression, DeepReduce):
         metrics = report.compressed_metrics(accuracy, compression)
+    else:
+        metrics = report.dense_metrics(accuracy, model, DENSE[arguments.compression][1])
     if hvd.rank() == 0:
         keep_files(model, metrics, data, arguments)
         print(f"weights are equal, bit for bit, on {hvd.size()} rank{'s' if hvd.size() > 1 else ''}")

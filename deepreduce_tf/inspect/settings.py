@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deepreduce_tf.index_codecs import IndexCodec
-from deepreduce_tf.stage import Kind, Stage, registered_stages, resolve_class
+from deepreduce_tf.stage import AnyStage, Stage, registered_stages, resolve_class
 
 # The settings that are tried of a stage. One that is not named here, an application's too, is tried as it is by default.
 SETTINGS: dict[str, list[dict[str, object]]] = {
@@ -22,7 +22,7 @@ class CodecError(RuntimeError):
     """A codec that does not do what its kind promises."""
 
 
-def stages_to_try(kind: type[Kind], names: Iterable[str] = ()) -> tuple[list[Kind], list[str]]:
+def stages_to_try(kind: type[AnyStage], names: Iterable[str] = ()) -> tuple[list[AnyStage], list[str]]:
     """The stages to try, each registered one in its settings, and why those are missing that need arguments.
 
     Args:
@@ -34,7 +34,7 @@ def stages_to_try(kind: type[Kind], names: Iterable[str] = ()) -> tuple[list[Kin
     """
     argument = "index" if issubclass(kind, IndexCodec) else "value"
     named = [resolve_class(argument, name, kind) for name in names]
-    stages: list[Kind] = []
+    stages: list[AnyStage] = []
     failures: list[str] = []
     for stage in dict.fromkeys(named or registered_stages(kind)):
         for arguments in SETTINGS.get(stage.__name__, [{}]):
