@@ -70,7 +70,7 @@ ONLY ?= $(if $(filter 1,$(words $(CHOICE))),$(CHOICE))
 
 .PHONY: test
 test: ready $(FASHION_MNIST) $(if $(filter 0 1,$(words $(CHOICE))),check)  ## all tests: C++ codecs under sanitizers, pytest, two ranks; ARGS="-k rice"
-	@python -m pytest tests $(if $(CHOICE),,-n 2 --dist worksteal) $(ARGS)
+	@$(QUIET) python -m pytest tests $(if $(CHOICE),,-n 2 --dist worksteal) $(ARGS)
 
 .PHONY: check
 check:  ## the C++ codecs under ASan and UBSan, without TensorFlow; ONLY=rice
