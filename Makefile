@@ -72,6 +72,10 @@ ONLY ?= $(if $(filter 1,$(words $(CHOICE))),$(CHOICE))
 test: ready $(FASHION_MNIST) $(if $(filter 0 1,$(words $(CHOICE))),check)  ## all tests: C++ codecs under sanitizers, pytest, two ranks; ARGS="-k rice"
 	@$(QUIET) python -m pytest tests $(if $(CHOICE),,-n 2 --dist worksteal) $(ARGS)
 
+.PHONY: two-ranks
+two-ranks: ready  ## one file of tests/two_ranks on two ranks: FILE=test_direct.py
+	@TWO_RANKS_FILE=$(FILE) python -m pytest tests/test_two_ranks.py -k keras_3 $(ARGS)
+
 .PHONY: check
 check:  ## the C++ codecs under ASan and UBSan, without TensorFlow; ONLY=rice
 	@$(call build,'C++ tests',$(CURDIR)/build/cc_tests)
