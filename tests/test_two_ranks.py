@@ -1,4 +1,4 @@
-"""Starts two ranks once per Keras version; each runs the tests of its folder, or of the file TWO_RANKS_FILE, as one pytest session."""
+"""Starts two ranks once per Keras version; each runs the tests of its folder, or of its file TWO_RANKS_FILE, as one pytest session."""
 
 import os
 import signal
@@ -30,7 +30,18 @@ def run_two_ranks(folder, tmp_path, **environment):
         **environment,
     }
     horovodrun = Path(sys.executable).with_name("horovodrun")
-    command = [horovodrun, "-np", "2", "--gloo", "sh", "-c", RANK, sys.executable, TESTS / folder / os.environ.get("TWO_RANKS_FILE", ""), tmp_path]
+    command = [
+        horovodrun,
+        "-np",
+        "2",
+        "--gloo",
+        "sh",
+        "-c",
+        RANK,
+        sys.executable,
+        TESTS / folder / os.environ.get("TWO_RANKS_FILE", ""),
+        tmp_path,
+    ]
     launcher = subprocess.Popen(
         [str(word) for word in command],
         env=environment,
