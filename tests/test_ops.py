@@ -289,8 +289,12 @@ def test_a_damaged_code_is_told_with_its_segment_and_byte(name, change):
         code, code_splits = encode(np.concatenate(kept), [0, 150, 300], [2000, 2000], **PLAN)
         arguments, kind = {"counts": np.array([150, 150]), "sizes": np.array([2000, 2000]), **PLAN}, "index"
     else:
-        encode = Deflate(QSGD(4)).encode if name == "deflate_decode" else encode
-        code, code_splits, _ = encode(draw.normal(size=300).astype("float32"), [0, 150, 300], **PLAN)
+        values, splits = draw.normal(size=300).astype("float32"), np.array([0, 150, 300])
+        if name == "deflate_decode":
+            code, _ = Deflate(QSGD(4)).encode(tf.RaggedTensor.from_row_splits(values, splits), **PLAN)
+            code, code_splits = code.values, code.row_splits
+        else:
+            code, code_splits, _ = encode(values, splits, **PLAN)
         arguments, kind = {"counts": np.array([150, 150])}, "value"
     arguments = {"code": code.numpy(), "code_splits": code_splits.numpy(), **arguments}
     decode(**arguments)
