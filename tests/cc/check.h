@@ -28,7 +28,7 @@ struct Registration {
 };
 
 inline void Fail(const char* file, int line, const char* what) {
-  // A wrong loop would fail a million times.
+  // A wrong loop fails at each of its iterations.
   if (++Failures() <= 5) std::printf("  %s:%d: not true: %s\n", file, line, what);
 }
 

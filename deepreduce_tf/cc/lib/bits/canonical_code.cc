@@ -89,8 +89,9 @@ Error ReadTable(BitReader* reader, Span<uint8_t> lengths) {
   size_t s = 0;
   for (; s < lengths.size && sum < kComplete; ++s) {
     const int64_t at = reader->byte();
+    const uint64_t start = reader->position();
     const int number = static_cast<int>(GetGamma(reader, kMaxZeros));
-    if (number == 0) reader->Skip(2 * (kMaxZeros + 1) + 1);  // as many bits as any larger number has
+    if (number == 0) reader->Seek(start + 2 * (kMaxZeros + 1) + 1);  // a larger number has as many bits or more
     if (number == 0 || number > kModulus)
       return reader->past_end() ? reader->Finish() : Error{"code table: length changes by too much", at};
     before = (before + (number % 2 == 0 ? number / 2 : kModulus - number / 2)) % kModulus;

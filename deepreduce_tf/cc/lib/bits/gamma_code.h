@@ -22,15 +22,12 @@ inline void PutGamma(uint64_t n, BitWriter* writer) {
   writer->Put(((n ^ uint64_t{1} << below) << 1 | 1) << zeros, zeros + 1 + below);
 }
 
-// Zero bits that come next, up to 63; only the first kMaxField are sure to be seen as they are.
-inline int NextZeros(const BitReader& reader) { return __builtin_ctzll(reader.Peek() | uint64_t{1} << 63); }
-
-// The number that comes next. Where it begins with more than max_zeros zeros (at most 30): 0, and the reader stays where it is.
+// Reads the number that comes next. 0 where it begins with more than max_zeros zeros, at most 30; these and a bit more are skipped then.
 inline uint64_t GetGamma(BitReader* reader, int max_zeros) {
   uint64_t word = reader->Peek();
-  const int zeros = NextZeros(*reader);
-  if (zeros > max_zeros) return 0;
+  const int zeros = __builtin_ctzll(word | uint64_t{1} << 63);
   reader->Skip(static_cast<uint64_t>(zeros) + 1);
+  if (zeros > max_zeros) return 0;
   // Of the bits that Peek gives, these are beyond those it promises.
   word = 2 * zeros + 1 > kMaxField ? reader->Peek() : word >> zeros >> 1;
   reader->Skip(static_cast<uint64_t>(zeros));

@@ -43,7 +43,6 @@ size_t Encode(const Segment& segment, Span<const int32_t> indices, Span<uint8_t>
 // The next number; 0 when none up to 2^31 - 1 follows.
 uint64_t ReadNumber(BitReader* reader) {
   const uint64_t n = GetGamma(reader, kMaxZeros);
-  if (n == 0) reader->Skip(static_cast<uint64_t>(NextZeros(*reader)) + 1);
   return reader->past_end() ? 0 : n;
 }
 
